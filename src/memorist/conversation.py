@@ -170,6 +170,8 @@ class Conversation(Engine):
             return [Outcome("refused", str(off), scope=draft.scope or self.home) for draft in wanted]
         outcomes: builtins.list[Outcome] = []
         batch: str | None = None
+        if self.design.associates:
+            wanted = [remember.sharing.by_files(draft) for draft in wanted]
         for some in parts(wanted, BATCH):
             first = len(outcomes) + 1
             stored = remember.gate.admit(

@@ -183,6 +183,31 @@ def test_what_is_said_again_in_other_words_reinforces(here: Memory) -> None:
     assert other.outcome == "added", "another day is another fact, however alike"
 
 
+@pytest.mark.covers("S4-4")
+@pytest.mark.parametrize(("files", "tags"), [
+    (["src/billing/invoice.py"], ("python", "billing")),
+    (["src/billing/a.py", "src/billing/b.py"], ("python", "billing")),
+    (["web\\\\checkout\\\\Cart.TSX".replace("\\\\", "\\")], ("typescript", "checkout")),
+    (["README.md"], ()),
+    (["tests/test_x.rs"], ("rust",)),
+    (["v2/2024/x.unknown"], ()),
+    (["a/x.py", "b/y.rs", "c/z.go"], ("python", "a", "rust")),
+    ([], ()),
+])  # fmt: skip
+def test_tags_are_inferred_from_files_where_nobody_names_any(
+    here: Memory, files: list[str], tags: tuple[str, ...]
+) -> None:
+    done = here.remember("Rounding happens at the end", files=files).record
+    assert done is not None and done.tags == tags
+    named = here.remember("Rounding happens at the start", files=files, tags=["money"]).record
+    assert named is not None and named.tags == ("money",)
+    again = here.remember("Rounding happens at the end", files=files)
+    assert again.outcome == "reinforced" and again.id == done.id
+    with Memory(":memory:", project="atlas", embed="none") as plain:
+        usual = plain.remember("Rounding happens at the end", files=files).record
+        assert usual is not None and usual.tags == (), "only where the design associates"
+
+
 @pytest.mark.covers("S4-4", "S4-15")
 def test_tags_are_what_somebody_named_or_most_of_what_was_used_together_bears(here: Memory) -> None:
     """Explicit in any form; a tag is inferred by `associates` alone, from what was used together."""

@@ -10,6 +10,7 @@ from memorist.designs import ASSOCIATIVE, HEBBIAN
 from memorist.errors import Invalid, NotFound
 from memorist.recall.stages.cascade import Cascade
 from memorist.seeds.associative import ACTIONS, ActionAnswer, call_of
+from memorist.testing import MovableClock
 
 
 @pytest.fixture
@@ -43,6 +44,21 @@ def test_categories_are_kinds_and_tags_are_explicit(here: Memory, category: str,
     record = here.get(done[0].id)
     assert (record.kind, record.tags, record.scope) == (kind, ("project:atlas", "rust"), "project/atlas")
     assert record.origin == "agent" and done.outcome == "added" and done
+
+
+@pytest.mark.covers("C4-7", "S4-19")
+def test_a_list_has_what_matters_most_first_and_recent_the_latest(clock: MovableClock) -> None:
+    with Memory(":memory:", project="atlas", embed="none", clock=clock, design=ASSOCIATIVE) as memory:
+        act = tool(memory)
+        act("remember", content="It is Postgres 16 on staging, not 14", category="correction")
+        act("remember", content="The canteen is on the second floor", category="entity")
+        clock.move(hours=2)
+        act("remember", content="Staging is deployed on Mondays")
+        assert numbers(act("list")) == [1, 3, 2] and numbers(act("recall", mode="recent")) == [3, 2, 1]
+        assert numbers(act("list", limit=1)) == [1]
+        clock.move(days=30)
+        act("remember", content="The parser is written in Rust")
+        assert numbers(act("list", limit=2)) == [4, 1], "what is old gives way"
 
 
 @pytest.mark.covers("S4-11", "S4-19")

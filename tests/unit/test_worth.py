@@ -211,3 +211,19 @@ def test_a_season_counts_where_the_question_names_it() -> None:
         named = memory.recall("what about deploys at the end of the sprint?", min_relevance=0)
         assert {hit.number: hit.why["season"] for hit in named} == {1: 1.2, 2: 1.0} and named.hits[0].number == 1
         assert all("season" not in hit.why for hit in memory.recall("what about deploys?", min_relevance=0))
+
+
+# ---------------------------------------------------------------- where nothing is asked
+
+
+@pytest.mark.covers("C4-7")
+@pytest.mark.parametrize("trust", ["high", "medium", "low"])
+@pytest.mark.parametrize("kind", ["correction", "preference", "fact", "entity", "recipe"])
+@pytest.mark.parametrize(("hours", "used", "strength"), [(0, 0, 0), (24, 4, 0), (240, 9, 6), (10_000, 100, 1)])
+def test_a_list_is_in_the_order_of_the_document(trust: str, kind: str, hours: float, used: int, strength: int) -> None:
+    record = aged(hours / 24, kind=kind, trust=trust)
+    record = replace(record, counters=Counters(used=used, strength=strength))
+    category = {"correction": 50, "preference": 30, "fact": 20, "entity": 10}.get(kind, 5)
+    oracle = 100 / (1 + hours / 24) + 10 * used**0.5 + category
+    oracle = oracle * {"high": 1.5, "medium": 1.0, "low": 0.7}[trust] + 5 * math.log(strength + 1)
+    assert worth.listed(record, START) == pytest.approx(oracle)

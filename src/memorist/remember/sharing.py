@@ -1,15 +1,17 @@
-"""The tag that memories have in common without saying so: inferred where they were of use together and share none.
+"""Tags that nobody named: what memories have in common without saying so, inferred where they were of use together and share none;
+and, where a memory is about files and has no tags, the language of these and the folder in which they lie.
 
-Only what the memory says itself is believed: a tag of one is given to another whose own words it is made of. Each gets one at
-most, and never one that was taken from it before. It is an edit like any other: journalled with its reason, and taken back by
-`undo` or `tag`.
+Of memories that were used together, only what each says itself is believed: a tag of one is given to another whose own words it
+is made of. Each gets one at most, and never one that was taken from it before. It is an edit like any other: journalled with its
+reason, and taken back by `undo` or `tag`.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from functools import partial
+from pathlib import PurePath
 
-from memorist.records import Outcome, Record
+from memorist.records import Draft, Outcome, Record
 from memorist.remember import edit
 from memorist.remember.authority import Held
 from memorist.remember.changes import Caller
@@ -17,6 +19,39 @@ from memorist.text.words import terms
 
 MOST_TAGS = 8  # a memory that has as many needs no more
 FEW_TOGETHER = 10  # memories of one answer that are compared
+MOST_INFERRED = 3  # tags of the files of one memory
+LANGUAGES = {
+    ending: language
+    for language, endings in (
+        ("python", "py pyi ipynb"), ("javascript", "js jsx mjs cjs"), ("typescript", "ts tsx mts"), ("rust", "rs"),
+        ("go", "go"), ("java", "java"), ("kotlin", "kt kts"), ("swift", "swift"), ("ruby", "rb"), ("php", "php"),
+        ("csharp", "cs"), ("c", "c h"), ("cpp", "cc cpp cxx hpp"), ("shell", "sh bash zsh"), ("sql", "sql"), ("html", "html htm"),
+        ("css", "css scss less"), ("elixir", "ex exs"), ("haskell", "hs"), ("scala", "scala"), ("lua", "lua"), ("r", "r"),
+    )
+    for ending in endings.split()
+}  # fmt: skip
+ANYWHERE = frozenset(
+    "src lib libs app apps pkg packages internal cmd main test tests spec docs build dist bin com org".split()
+)
+
+
+def by_files(draft: Draft) -> Draft:
+    """The draft with tags by the files it is about, where it has files and no tags."""
+    if draft.tags or not isinstance(draft.files, list | tuple):
+        return draft
+    found = dict.fromkeys(tag for file in draft.files for tag in _tags_of(str(file)))
+    return replace(draft, tags=tuple(found)[:MOST_INFERRED]) if found else draft
+
+
+def _tags_of(file: str) -> Iterator[str]:
+    """The language of a file, and the innermost folder above it that tells what it is about."""
+    path = PurePath(file.replace("\\", "/"))
+    ending = path.suffix.removeprefix(".").lower()
+    if ending in LANGUAGES:
+        yield LANGUAGES[ending]
+    folders = [name.lower() for name in path.parts[:-1] if name.replace("-", "").replace("_", "").isalpha()]
+    told = [name for name in folders if name not in ANYWHERE] if not path.is_absolute() else []
+    yield from told[-1:]
 
 
 def infer(ids: Sequence[str], by: Caller) -> list[Outcome]:

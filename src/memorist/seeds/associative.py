@@ -3,7 +3,7 @@
     remember   content, category, scope, tags       keeps it
     recall     query, mode recent | semantic | cascade   what matters; without a query the latest, or what the session asks for
     search     query                                all that fits, without a gate
-    list       tag                                  the latest, of one tag
+    list       tag                                  those that matter most, of one tag
     forget     id                                   hides it; a person can restore it
     link       from, to, relation, weight           relates two
     tag        id, tags                             adds tags
@@ -19,7 +19,7 @@ from dataclasses import dataclass, replace
 from types import MappingProxyType
 from typing import Any, overload
 
-from memorist import checks, setup
+from memorist import checks, setup, worth
 from memorist.access import GLOBAL, Access
 from memorist.design import Design
 from memorist.designs import ASSOCIATIVE
@@ -43,6 +43,8 @@ SCOPE_NAMES = ("project", "global", "session", "all")
 LINK_WEIGHT = 0.5  # of a link, where nothing is said
 WALK_STEPS = 2
 BEST_FOUND, LATEST, MOST_ENTRIES = 10, 20, 100  # memories of an answer: of a question, of a list, at all
+NOTHING_THERE = "nothing is remembered there yet"
+COMPARED = 1000  # the latest, of which a list has the best
 
 
 @dataclass(frozen=True, slots=True)
@@ -180,7 +182,8 @@ class Associative:
         manner = mode or ("cascade" if query or session else "recent")
         checks.one_of(manner, "mode", RECALL_MODES)
         if manner == "recent":
-            return self._latest("recall", {}, limit, scope, session)
+            latest = self._known({}, checks.whole(limit, "limit", 1, MOST_ENTRIES), scope, session)
+            return ActionAnswer("recall", tuple(map(self._entry, latest)), because=NOTHING_THERE)
         if query is None and session is None:
             raise Invalid(f"mode {manner} needs a query, or the session whose last turns are one; or mode recent")
         dropped = (Cascade,) if manner == "semantic" else ()
@@ -193,7 +196,12 @@ class Associative:
     def list(
         self, tag: str | None = None, limit: int = LATEST, scope: str = "all", session: str | None = None
     ) -> ActionAnswer:
-        return self._latest("list", {} if tag is None else {"tags": [tag]}, limit, scope, session)
+        """What matters most, also where nothing is asked: by age, use, category, trust and how often it was said."""
+        most = checks.whole(limit, "limit", 1, MOST_ENTRIES)
+        known = self._known({} if tag is None else {"tags": [tag]}, COMPARED, scope, session)
+        now = self._memory._tools.clock()
+        best = sorted(known, key=lambda record: (-worth.listed(record, now), -record.number))[:most]
+        return ActionAnswer("list", tuple(map(self._entry, best)), because=NOTHING_THERE)
 
     def related(self, id: Reference, depth: int = WALK_STEPS, limit: int = BEST_FOUND) -> ActionAnswer:
         hits = self._memory.related(id, depth=depth, limit=checks.whole(limit, "limit", 1, MOST_ENTRIES))
@@ -218,14 +226,12 @@ class Associative:
         found = door.recall(query, limit=some, scope=place, session=session)
         return ActionAnswer(action, self._entries(found), because=found.empty_because)
 
-    def _latest(
-        self, action: str, where: Mapping[str, Any], limit: int, scope: str, session: str | None
-    ) -> ActionAnswer:
+    def _known(self, where: Mapping[str, Any], limit: int, scope: str, session: str | None) -> builtins.list[Record]:
+        """The latest."""
         kinds = [kind.name for kind in self._memory._tools.kinds.values() if kind.recalled and kind.layer == MEMORY]
         scopes = self._read(session) if scope == "all" else [self._place(scope, session)]
         wanted = {"kind": {"$in": kinds}, "scope": {"$in": scopes}, **where}
-        records = self._memory.list(wanted, limit=checks.whole(limit, "limit", 1, MOST_ENTRIES))
-        return ActionAnswer(action, tuple(map(self._entry, records)), because="nothing is remembered there yet")
+        return self._memory.list(wanted, limit=limit)
 
     def _read(self, session: str | None) -> builtins.list[str]:
         who: Access = self._memory.access

@@ -48,6 +48,7 @@ LAST_TURNS = 6  # that say what a conversation is about just now
 LONGEST_ASKED = 4000  # characters of them; the last ones
 LOOKS = 3  # to find what is not known, while more becomes known
 SESSIONS_KEPT = 1000  # of one open memory
+FEW_EVENTS = 8  # of the journal that are faster to look at than memories
 NO_TURNS = Profile("window", policy="semantic", tags=(), turns=0)  # the model has the turns already
 NOTHING_ASKED = "nothing was looked up ahead; `prefetch` asks for it"
 STILL_LOOKING = "it is being looked up; the next turn has it"
@@ -69,12 +70,14 @@ class Looking:
 
 @dataclass(frozen=True, slots=True)
 class Spotted:
-    """What was found, for which words, and when; and in which version and state each memory was that its text may hold."""
+    """What was found, for which words, and when; in which version and state each memory was that its text may hold; and the last
+    event in the journal before anything of it was read."""
 
     context: Context
     at: datetime
     looking: Looking
     held: Mapping[str, tuple[int, str]] = field(default_factory=dict)
+    head: int | None = None
 
 
 class Behind:
@@ -113,6 +116,8 @@ class Behind:
     def shows(self, items: Iterable[Hit], now: datetime) -> None:
         """These stand before the model from now on."""
         hits = tuple(items)
+        if not hits:
+            return
         self.knows((hit.record.id for hit in hits), now)
         self._shown = [each for each in self._shown if _within(REPEATS, each[0], now)]
         self._shown.append((now, _texts(hits)))
@@ -121,12 +126,12 @@ class Behind:
         """Why it is not shown. That it is all the same as a moment ago is the plainest case of most of it being so."""
         if not _within(VALID, found.at, now):
             return TOO_OLD
-        texts, known = _texts(found.context.items), self.known(now)
-        if any(hit.record.id in known for hit in found.context.items):
+        since = (self._known.get(hit.record.id) for hit in found.context.items)
+        if any(_within(STAYS_KNOWN, at, now) for at in since if at is not None):
             return KNOWN_BY_NOW
-        recent = (shown for at, shown in self._shown if _within(REPEATS, at, now))
-        alike = any(len(texts & shown) >= MOSTLY * len(texts) for shown in recent if texts)
-        return REPEATED if alike else None
+        texts = _texts(found.context.items)
+        alike = (at for at, shown in self._shown if texts and len(texts & shown) >= MOSTLY * len(texts))
+        return REPEATED if any(_within(REPEATS, at, now) for at in alike) else None
 
 
 def _within(span: timedelta, since: datetime, now: datetime) -> bool:
@@ -184,13 +189,13 @@ def prefetch(memory: "Host", name: Name, context: str | None = None, budget: int
         if behind.is_unchanged(looking, now):
             return True
         behind.ask(looking, now)
-        return _queue(memory, name, behind)
+        return _queue(memory, name, behind, by)
 
 
-def _queue(memory: "Host", name: Name, behind: Behind) -> bool:
+def _queue(memory: "Host", name: Name, behind: Behind, by: Caller) -> bool:
     """A session waits once: what it wants is what it asked for last."""
     if not behind.queued:
-        behind.queued = lookout.offer(memory._caller.store, partial(_look, memory, name, behind))
+        behind.queued = lookout.offer(by.store, partial(_look, memory, name, behind))
     if not behind.queued:
         behind.drop()
     return behind.queued
@@ -214,7 +219,7 @@ def ready(memory: "Host", name: Name) -> Context:
             return found.context
         if because in (KNOWN_BY_NOW, CHANGED_BY_NOW) and behind.wanted is None:
             behind.ask(found.looking, now)
-            _queue(memory, name, behind)
+            _queue(memory, name, behind, by)
         return Context("", empty_because=because, topic_changed=found.context.topic_changed)
 
 
@@ -226,7 +231,9 @@ def _look(memory: "Host", name: Name, behind: Behind) -> None:
         looking, behind.wanted, behind.queued = behind.wanted, None, False
     if looking is None:
         return
+    head = None
     try:
+        head = _head(memory._caller)
         found = _found(memory, name, behind, looking)
         held = {} if found is None else _held(found, memory._caller)
     except Exception as problem:  # the memory was closed meanwhile, or an embedder of the caller's own failed
@@ -234,7 +241,7 @@ def _look(memory: "Host", name: Name, behind: Behind) -> None:
         found, held = Context("", empty_because=f"it could not be looked up: {problem}"), {}
     if found is not None:
         with behind.lock:
-            behind.found = Spotted(found, memory._tools.clock(), looking, held)
+            behind.found = Spotted(found, memory._tools.clock(), looking, held, head)
 
 
 def _held(found: Context, by: Caller) -> dict[str, tuple[int, str]]:
@@ -245,8 +252,19 @@ def _held(found: Context, by: Caller) -> dict[str, tuple[int, str]]:
     return beside | {hit.record.id: (hit.record.version, hit.record.state) for hit in found.items}
 
 
+def _head(by: Caller) -> int:
+    link = by.store.head()
+    return link.last if link else 0
+
+
 def _changed(found: Spotted, by: Caller) -> str | None:
-    return None if _versions(found.held, by) == found.held else CHANGED_BY_NOW
+    """Every change is in the journal, so mostly the few events since then say that nothing of it was changed."""
+    if not found.held:
+        return None
+    since = _head(by) - (found.head or 0)
+    events = by.store.journal(limit=since) if 0 < since <= FEW_EVENTS else []
+    told = since == 0 or (events and not any(event.record in found.held for event in events))
+    return None if told or _versions(found.held, by) == found.held else CHANGED_BY_NOW
 
 
 def _versions(ids: Iterable[str], by: Caller) -> dict[str, tuple[int, str]]:
