@@ -44,6 +44,9 @@ def test_what_only_looks_alike(first: str, second: str) -> None:
     [
         ("We deploy on Friday", "On Friday we deploy", "same"),
         ("Ann leads the search team", "The search team is led by Ann", "same"),
+        ("Ann heads the search team", "Ann leads the search team", "same"),
+        ("The lead is paid monthly", "The head is paid monthly", None),
+        ("Bob reports to the head of search", "Bob reports to the lead of search", None),
         ("Search calls billing", "Billing is called by search", "same"),
         ("Search calls billing", "Search is called by billing", None),
         ("Retry 3 times within 5 minutes", "Retry 5 times within 3 minutes", None),

@@ -40,16 +40,10 @@ class UsedTogether:
     batch: str | None = None
 
 
-def strengthen(ids: Sequence[str], evidence: str, by: Caller, batch: str | None = None) -> int:
-    """Ties each of these memories to each other one, TIED_AT_ONCE of them at most, as far as the caller may and they may be tied.
-    `evidence` says where they were of use. → how many relations were made or grew."""
-    pairs = list(combinations(list(dict.fromkeys(ids))[:TIED_AT_ONCE], 2))
-    return _tie(pairs, evidence, by, batch)
-
-
 def credit(receipt: str, ids: Sequence[str], by: Caller, batch: str | None = None) -> int:
-    """The same for what was just found to be of use for the question of a receipt, with what was before: `used` names several at
-    once, and `feedback` one after the other."""
+    """Ties what was just found to be of use for the question of a receipt, TIED_AT_ONCE of them at most, to each other and to what
+    was before, as far as the caller may and they may be tied: `used` names several at once, and `feedback` one after the other.
+    → how many relations were made or grew"""
     line = receipt_of(receipt, by.access, by.store)
     fresh = list(dict.fromkeys(ids))[:TIED_AT_ONCE]
     before = [id for id in _of_use(line, by) if id not in ids][:TIED_AT_ONCE]
@@ -69,13 +63,12 @@ def _of_use(line: Receipt, by: Caller) -> list[str]:
 def _tie(pairs: Sequence[tuple[str, str]], evidence: str, by: Caller, batch: str | None) -> int:
     if not pairs or RANK[by.access.origin] < RANK["agent"]:
         return 0
-    shown = by.writer.redact(evidence)
     with by.writer.transaction():
         changes, ends = Changes.of(by), _ends(pairs, by)
         ties = by.store.neighbours([each.number for each in ends.values()], everywhere(by.access.space), TIED_AT_MOST)
         for one, other in pairs:
             if one in ends and other in ends:
-                _grow(ends[one], ends[other], ties, shown, changes)
+                _grow(ends[one], ends[other], ties, evidence, changes)
         changes.commit(batch)
     return len(changes.links)
 

@@ -105,6 +105,7 @@ _CONTRAST = frozenset(
 _AND = frozenset("and or but nor while whereas und oder aber sondern".split())  # that make a text one of several sides
 _SIDE = "|"  # between two of them
 _ARTICLES = frozenset("the a an our its their my your his her this that".split())
+_TITLES = frozenset("lead head".split())  # as verbs they mean the same; "the lead" and "the head" are two people
 _FOCUS = frozenset("only just even nur sogar".split())
 _IN_PLACE = {  # small words that belong to their place, and how they are told
     **{word: word for word in _STRICT | _FOCUS | _CONTRAST | frozenset("on off up down".split())},
@@ -258,7 +259,8 @@ class _Reader:
             self.begins = low
         if low in _BINDING:
             self.leads, self.led = low, 0
-        found = _content(raw, low, _is_named(raw, start))
+        noun = low in _TITLES and not _ARTICLES.isdisjoint(self.small[-2:-1])
+        found = [low] if noun else _content(raw, low, _is_named(raw, start))
         for word in found:
             self._keep(word, raw, start)
         if not found:
