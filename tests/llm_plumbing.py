@@ -37,12 +37,7 @@ TALK = (
     ("user", "We decided to use Postgres 16 for the ledger, because SQLite locked up under the nightly import."),
     ("assistant", "Noted. I will write the migration tomorrow."),
 )
-BOUNDS = {
-    "array": {"maxItems": 4},
-    "string": {"maxLength": 90},
-    "integer": {"minimum": 1, "maximum": 2},  # so many pairs are asked about
-}
-EVERY, AT_ONCE = 18, 10  # of the sentences of the corpus this one is read, and so many in one conversation
+EVERY, AT_ONCE = 24, 10  # of the sentences of the corpus this one is read, and so many in one conversation
 NOTES = ("Staging runs Postgres 16", "Staging is deployed on Mondays", "The canteen has soup on Fridays")
 
 
@@ -64,15 +59,21 @@ def served(model: Path) -> Any:
 class Bounded(RemoteChat):
     """The same, with bounds in every schema."""
 
+    most = 2  # the largest number that it may name: so many pairs are asked about
+
     def answer(self, prompt: ChatPrompt, seconds: float) -> Any:
-        return super().answer(replace(prompt, schema=bounded(prompt.schema)), seconds)
+        return super().answer(replace(prompt, schema=bounded(prompt.schema, self.most)), seconds)
 
 
-def bounded(schema: Any) -> Any:
+def bounded(schema: Any, most: int) -> Any:
     if not isinstance(schema, Mapping):
         return schema
-    limits = BOUNDS.get(str(schema.get("type")), {}) if "enum" not in schema else {}
-    return {name: bounded(part) for name, part in schema.items()} | limits
+    bounds = {
+        "array": {"maxItems": most + 2},
+        "string": {} if "enum" in schema else {"maxLength": 90},
+        "integer": {"minimum": 1, "maximum": most},
+    }
+    return {name: bounded(part, most) for name, part in schema.items()} | bounds.get(str(schema.get("type")), {})
 
 
 def told(what: str, started: float) -> None:
@@ -143,7 +144,7 @@ def corpus(address: str) -> None:
     """How much of what is worth keeping it finds, beside the rules: of some sentences, in conversations of a few."""
     started, some = time.perf_counter(), sentences()[::EVERY]
     chat = Bounded.at(f"{address}&seconds=200", lambda _: None)
-    found: dict[str, str] = {}
+    chat.most, found = AT_ONCE, dict[str, str]()
     with Memory(":memory:", chat=chat) as memory:
         by = memory._caller
         for start in range(0, len(some), AT_ONCE):
