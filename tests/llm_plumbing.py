@@ -65,6 +65,10 @@ class Bounded(RemoteChat):
         return super().answer(replace(prompt, schema=bounded(prompt.schema, self.most)), seconds)
 
 
+class LooselyBounded(Bounded):
+    most = AT_ONCE
+
+
 def bounded(schema: Any, most: int) -> Any:
     if not isinstance(schema, Mapping):
         return schema
@@ -143,14 +147,14 @@ def living(address: str, folder: Path) -> None:
 def corpus(address: str) -> None:
     """How much of what is worth keeping it finds, beside the rules: of some sentences, in conversations of a few."""
     started, some = time.perf_counter(), sentences()[::EVERY]
-    chat = Bounded.at(f"{address}&seconds=200", lambda _: None)
-    chat.most, found = AT_ONCE, dict[str, str]()
+    chat = LooselyBounded.at(f"{address}&seconds=200", lambda _: None)
+    found: dict[str, str] = {}
     with Memory(":memory:", chat=chat) as memory:
         by = memory._caller
         for start in range(0, len(some), AT_ONCE):
             said = [Overheard(each.text, "user", None, n, by) for n, each in enumerate(some[start : start + AT_ONCE])]
             for each in together(said, memory.home, by)[len(said) :]:
-                found[said[each.message or 0].text] = each.found[0].kind
+                found |= dict.fromkeys([said[each.message or 0].text], (each.found or ())[0].kind)
         outcomes = memory._tools.chat.tally().outcomes
 
     def by_model(each: Sentence) -> str:

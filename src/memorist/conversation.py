@@ -170,10 +170,9 @@ class Conversation(Engine):
             return [Outcome("refused", str(off), scope=draft.scope or self.home) for draft in wanted]
         outcomes: builtins.list[Outcome] = []
         batch: str | None = None
-        if self.design.associates:
-            wanted = [remember.sharing.by_files(draft) for draft in wanted]
         for some in parts(wanted, BATCH):
             first = len(outcomes) + 1
+            some = self._tagged(some)
             stored = remember.gate.admit(
                 some, caller, self.home, batch, self.design.conflicts, first, spare, self.design.twins
             )
@@ -183,6 +182,10 @@ class Conversation(Engine):
         while len(wanted) > BATCH and caller.store.tidy():
             pass
         return outcomes
+
+    def _tagged(self, drafts: "Sequence[Draft]") -> "Sequence[Draft]":
+        """With tags by their files, where the design wants it."""
+        return [remember.sharing.by_files(draft) for draft in drafts] if self.design.associates else drafts
 
     def _heard(self, drafts: "Sequence[Draft]", outcomes: "Sequence[Outcome]") -> None:
         """What was kept in sessions that look ahead is no news there."""

@@ -217,7 +217,7 @@ def confidence(record: Record, now: datetime, kinds: Mapping[str, Kind]) -> floa
     return min(1.0, max(0.01, believed))
 
 
-LISTED: Mapping[str, float] = {"correction": 50.0, "preference": 30.0, "fact": 20.0, "entity": 10.0}
+LISTED_KINDS: Mapping[str, float] = {"correction": 50.0, "preference": 30.0, "fact": 20.0, "entity": 10.0}
 LISTED_OTHERS = 5.0
 LISTED_TRUST: Mapping[Trust, float] = {"high": 1.5, "medium": 1.0, "low": 0.7}
 
@@ -226,7 +226,7 @@ def listed(record: Record, now: datetime) -> float:
     """How far up it stands where nothing is asked: (100 / (1 + days) + 10 · √uses + kind) · trust + 5 · ln(times it was said)."""
     newness = 100 / (1 + days_since(record.times.updated, now))
     used = 10 * math.sqrt(record.counters.used)
-    plain = newness + used + LISTED.get(record.kind, LISTED_OTHERS)
+    plain = newness + used + LISTED_KINDS.get(record.kind, LISTED_OTHERS)
     return plain * LISTED_TRUST[record.trust] + 5 * math.log(1 + record.counters.strength)
 
 

@@ -126,8 +126,8 @@ class Behind:
         """Why it is not shown. That it is all the same as a moment ago is the plainest case of most of it being so."""
         if not _within(VALID, found.at, now):
             return TOO_OLD
-        since = (self._known.get(hit.record.id) for hit in found.context.items)
-        if any(_within(STAYS_KNOWN, at, now) for at in since if at is not None):
+        ids = {hit.record.id for hit in found.context.items}
+        if any(_within(STAYS_KNOWN, self._known[id], now) for id in ids & self._known.keys()):
             return KNOWN_BY_NOW
         texts = _texts(found.context.items)
         alike = (at for at, shown in self._shown if texts and len(texts & shown) >= MOSTLY * len(texts))
