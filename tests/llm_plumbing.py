@@ -154,7 +154,8 @@ def corpus(address: str) -> None:
         for start in range(0, len(some), AT_ONCE):
             said = [Overheard(each.text, "user", None, n, by) for n, each in enumerate(some[start : start + AT_ONCE])]
             for each in together(said, memory.home, by)[len(said) :]:
-                found |= dict.fromkeys([said[each.message or 0].text], (each.found or ())[0].kind)
+                [note] = each.found or ()
+                found[said[each.message or 0].text] = note.kind
         outcomes = memory._tools.chat.tally().outcomes
 
     def by_model(each: Sentence) -> str:
