@@ -47,7 +47,7 @@ from memorist.worth import bounded
 VERDICTS = {"useful": "up", "irrelevant": "rejected", "wrong": "down"}  # what each of them raises
 LONGEST_ANSWER = 1_000_000  # characters
 SWEPT_AT_ONCE = 100  # memories in one transaction, at most
-FIRST, FEWEST = 25, 5  # memories in the first transaction, and at least
+FIRST, FEWEST = 10, 5  # memories in the first transaction, and at least
 TOO_LONG, TOO_SHORT = 0.1, 0.03  # seconds of a transaction: others wait meanwhile, and each has a fixed cost
 UNCHANGED = "it was so already"
 SAID = ("revised", "pinned", "promoted")  # verbs whose approval makes a memory the approver's word

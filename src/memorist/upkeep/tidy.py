@@ -22,7 +22,7 @@ from memorist.remember.changes import Changes
 from memorist.remember.choices import ASKED
 from memorist.remember.conflicts import LOGS, between, told_how
 from memorist.remember.consent import shown_in_question
-from memorist.store.nouns import Brief
+from memorist.store.nouns import Brief, parts
 from memorist.store.where import Order, Where
 from memorist.text.words import query_terms
 from memorist.upkeep.retain import CANDIDATES_AT_MOST, free, jumped, loose, memories, refuse_guarded
@@ -77,27 +77,34 @@ class Contradictions:
             old, new = sorted((dispute.a, dispute.b), key=_stated)
             if _may_be_asked(old, new, waiting):
                 yield _ask(old, new, dispute.reason)
-        open_: list[tuple[Record, Record]] = []
+        unsure: list[tuple[int, int]] = []  # numbers alone: there may be hundreds of thousands
         for first, second, _ in _neighbours((self.survey or Survey())(who, tools), ABOUT_ONE_THING, who, tools):
             old, new = sorted((first, second), key=_stated)
             if not _may_be_asked(old, new, waiting) or not _may_clash(old, new):
                 continue
             why = between(old.text, new.text)
-            if why is None:
-                open_.append((old, new))
-            elif not told_how(old, new, tools.store):
+            if why is None and tools.chat.ready:
+                unsure.append((old.number, new.number))
+            elif why is not None and not told_how(old, new, tools.store):
                 yield _ask(old, new, why.reason)
-        yield from _advised(open_, tools)
+        yield from _advised(sorted(unsure, key=max, reverse=True), who, tools)
 
 
-def _advised(pairs: Sequence[tuple[Record, Record]], tools: Tools) -> Iterator[Ask]:
+def _advised(newest: Sequence[tuple[int, int]], who: Access, tools: Tools) -> Iterator[Ask]:
     """What a model finds among the newest of the pairs in which rules find nothing; without one, or if it fails, nothing."""
-    if not tools.chat.ready or tools.over():
+    if not newest or not tools.chat.ready or tools.over():
         return
-    newest = sorted(pairs, key=lambda pair: -max(each.number for each in pair))
-    some = list(islice((pair for pair in newest if not told_how(*pair, tools.store)), ADVISED_AT_MOST))
+    open_ = (pair for pair in _read_in_turn(newest, who, tools) if not told_how(*pair, tools.store))
+    some = list(islice(open_, ADVISED_AT_MOST))
     found = contradictions([(old.text, new.text) for old, new in some], tools.chat)
     yield from (_ask(old, new, why.reason) for (old, new), why in zip(some, found, strict=True) if why is not None)
+
+
+def _read_in_turn(pairs: Sequence[tuple[int, int]], who: Access, tools: Tools) -> Iterator[tuple[Record, Record]]:
+    """The records of these, as far as both are still active."""
+    for some in parts(pairs, ADVISED_AT_MOST):
+        records = read(list({number for pair in some for number in pair}), who, tools)
+        yield from ((records[a], records[b]) for a, b in some if a in records and b in records)
 
 
 def _stated(record: Record) -> tuple[datetime, int]:

@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import uvicorn
-from uvicorn.protocols.http.h11_impl import H11Protocol
+from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
 from memorist.errors import Invalid, StoreUnavailable
 from memorist.store.open import is_json
@@ -29,6 +29,8 @@ from memorist.surfaces.http.workers import Workers, WorkerSetup, usual_count
 HEAD_SECONDS = 15.0  # in which the head of a request must have arrived
 TAKEN_SECONDS = 30.0  # in which a client must have taken something of what waits for it
 LARGEST_HEAD = 64 << 10  # bytes
+LARGEST_READ = 2 * LARGEST_HEAD  # bytes that may come before a head is whole
+TOO_LARGE = "The head of this request is too large."
 MOST_HELD = 64 << 10  # bytes that are kept back until all that is written in one go is there
 LAST_REQUESTS = 60  # seconds that requests may take once the server was told to end
 CONNECTIONS = 1000
@@ -100,9 +102,10 @@ class JoinedTransport:
         self._transport.close()
 
 
-class PatientProtocol(H11Protocol):
-    """HTTP/1.1, as long as the head of a request arrives in time, and the client takes what it asked for."""
+class PatientProtocol(HttpToolsProtocol):
+    """HTTP/1.1, as long as the head of a request is small and arrives in time, and the client takes what it asked for."""
 
+    _in_head, _head = True, 0  # whether a head is being read, and its bytes so far
     _timer: asyncio.TimerHandle | None = None
     _taking: asyncio.TimerHandle | None = None
 
@@ -112,6 +115,11 @@ class PatientProtocol(H11Protocol):
         self._timer = self.loop.call_later(HEAD_SECONDS, self.transport.close)
 
     def data_received(self, data: bytes) -> None:
+        if self._in_head:
+            self._head += len(data)
+        if self._in_head and self._head > LARGEST_READ:
+            self.send_400_response(TOO_LARGE)
+            return
         super().data_received(data)
         begun = self.cycle is not None and not self.cycle.response_complete
         if begun and self._timer is not None:
@@ -119,6 +127,20 @@ class PatientProtocol(H11Protocol):
             self._timer = None
         elif not begun and self._timer is None and not self.transport.is_closing():
             self._timer = self.loop.call_later(HEAD_SECONDS, self.transport.close)
+
+    def on_message_begin(self) -> None:
+        self._in_head, self._head = True, 0
+        super().on_message_begin()
+
+    def on_header(self, name: bytes, value: bytes) -> None:
+        if self._in_head:  # what comes behind a body was seen by no guard
+            super().on_header(name, value)
+
+    def on_headers_complete(self) -> None:
+        self._in_head = False
+        if len(self.url) + sum(len(name) + len(value) for name, value in self.headers) > LARGEST_HEAD:
+            raise ValueError(TOO_LARGE)  # which the parser makes a refusal of
+        super().on_headers_complete()
 
     def pause_writing(self) -> None:
         super().pause_writing()
@@ -156,7 +178,7 @@ class Server(uvicorn.Server):
             uvicorn.Config(
                 application.asgi, http=PatientProtocol, ws="none", lifespan="on", access_log=False, log_config=None,
                 server_header=False, proxy_headers=False, timeout_graceful_shutdown=LAST_REQUESTS,
-                h11_max_incomplete_event_size=LARGEST_HEAD, limit_concurrency=CONNECTIONS,
+                limit_concurrency=CONNECTIONS,
             )
         )  # fmt: skip
 
