@@ -1,4 +1,4 @@
-"""A scripted week of a developer with a coding agent: 200 prompts in four repositories (`week/`), through the program that hooks call.
+"""A scripted week with a coding agent: 200 prompts in four repositories (`week/`), through the program that its hooks call.
 
 Counted is what a session was told: of what was injected at prompts, how much the prompt needed; of what prompts needed, how much
 the session had been told by then, at this prompt, an earlier one or its start; at how much small talk nothing was said; and whether
@@ -25,7 +25,8 @@ WEEK = Path(__file__).parent / "week"
 NAMES = ("api", "cli", "web", "infra")
 HALVES = ("open", "kept aside")
 CLIENT = "claude-code"
-MONDAY = datetime(2026, 11, 9, 9, tzinfo=UTC)
+BEFORE = timedelta(days=7)  # how old is what was there when the week began; all else is of its days
+UNHURRIED = "60000"  # milliseconds: what is found must not depend on what else this machine does
 SAME = 0.6  # of the words that a prompt said: a memory with so many of them is what was said
 Program = Callable[[Sequence[str], Path, bytes, Mapping[str, str]], bytes]  # arguments, folder, input, environment
 
@@ -99,6 +100,7 @@ class Told:
 class Outcome:
     prompts: list[Told] = field(default_factory=list)
     starts: list[int] = field(default_factory=list)  # tokens
+    standing: list[bool] = field(default_factory=list)  # whether what a start told was needed in its session
     same: list[bool] = field(default_factory=list)  # whether a start said the same again while nothing changed
     foreign: int = 0  # at starts
 
@@ -119,13 +121,19 @@ class Work:
         self.place, self.db = place / repository.name, place / "week.db"
         self.place.mkdir()
         home = place / "home"
-        self.environment = {**os.environ, "HOME": str(home), "XDG_CONFIG_HOME": str(home), "MEMORIST_DB": str(self.db)}
+        own = {
+            "HOME": str(home),
+            "XDG_CONFIG_HOME": str(home),
+            "MEMORIST_DB": str(self.db),
+            "MEMORIST_HOOK_MS": UNHURRIED,
+        }
+        self.environment = {**os.environ, **own}
         self.names: dict[int, str] = {}
 
     def __call__(self, *words: str, given: str = "") -> str:
         return self.run(words, self.place, given.encode(), self.environment).decode()
 
-    def note(self, lines: Sequence[Mapping[str, Any]], day: int, session: str | None = None) -> None:
+    def note(self, lines: Sequence[Mapping[str, Any]], session: str | None = None) -> None:
         """What the user noted at a terminal, or the agent in a session, which it does through its tool."""
         if not lines:
             return
@@ -133,8 +141,8 @@ class Work:
         with Memory(self.db, project=project) as opened:
             by = {"origin": "user", "surface": "cli"} if session is None else {"origin": "agent", "surface": "mcp"}
             memory = opened.through(replace(opened.access, **by))
+            at = None if self.names else datetime.now(UTC) - BEFORE
             for line in lines:
-                at = MONDAY + timedelta(days=day - 1)
                 done = memory.remember(line["text"], kind=line["kind"], at=at, session=session)
                 self.names[done.record.number] = line["memory"]
 
@@ -170,7 +178,7 @@ class Work:
         return self.names[number]
 
     def session(self, session: Session, outcome: Outcome) -> None:
-        self.note(session.before, session.day)
+        self.note(session.before)
         self.start(session, outcome)
         told = [one for line in session.lines if (one := self.line(session, line)) is not None]
         prompts = iter(one for one in told if one.tokens)
@@ -182,6 +190,8 @@ class Work:
                 one.here, one.tokens = names, receipt["tokens"]
             else:
                 shown.update(names)
+        wanted = {name for one in told for name in one.need}
+        outcome.standing += [name in wanted for name in shown]
         for one in told:
             one.before = set(shown)
             shown.update(one.here)
@@ -197,7 +207,7 @@ class Work:
 
     def line(self, session: Session, line: Mapping[str, Any]) -> Told | None:
         if "memory" in line:
-            self.note([line], session.day, session.name)
+            self.note([line], session.name)
             return None
         text = self.hook("UserPromptSubmit", session.name, prompt=line["prompt"])
         self.typed(session.name, line["prompt"])
@@ -242,21 +252,22 @@ def measures(outcome: Outcome) -> Iterator[Measure]:
         return of(outcome.prompts), ", ".join(f"{half} {of(some):,.1f}" for half, some in halves.items() if some)
 
     value, detail = both(precision)
-    yield Measure("a week: of what prompts were told, needed", value, "percent", 45, True, detail)
+    yield Measure("of what prompts were told, needed", value, "percent", 45, True, detail)
     value, detail = both(needed)
-    yield Measure("a week: of what prompts needed, told", value, "percent", 70, True, detail)
+    yield Measure("of what prompts needed, told", value, "percent", 70, True, detail)
     value, detail = both(silent)
-    yield Measure("a week: small talk that was told nothing", value, "percent", 95, True, detail)
+    yield Measure("small talk that was told nothing", value, "percent", 95, True, detail)
     value, detail = both(lambda some: _middle([one.tokens for one in some if one.tokens]))
-    yield Measure("a week: a prompt that was told something", value, "tokens, median", 250, False, detail)
+    yield Measure("a prompt that was told something", value, "tokens, median", 250, False, detail)
     every = [one.tokens for one in outcome.prompts]
-    yield Measure("a week: all prompts", sum(every) / len(every), "tokens, mean", None, False, f"most {max(every):,}")
-    starts = f"most {max(outcome.starts):,}"
-    yield Measure("a week: start of a session", _middle(outcome.starts), "tokens, median", None, False, starts)
+    yield Measure("all prompts", sum(every) / len(every), "tokens, mean", None, False, f"most {max(every):,}")
+    needed_there = 100 * sum(outcome.standing) / max(1, len(outcome.standing))
+    starts = f"most {max(outcome.starts):,}; needed in its session {needed_there:.1f} percent of its memories"
+    yield Measure("start of a session", _middle(outcome.starts), "tokens, median", None, False, starts)
     foreign = outcome.foreign + sum(one.foreign for one in outcome.prompts)
-    yield Measure("a week: memories told of another repository", foreign, "", 0)
+    yield Measure("memories told of another repository", foreign, "", 0)
     changed = len(outcome.same) - sum(outcome.same)
-    yield Measure("a week: starts that said something else again", changed, "", 0, False, f"of {len(outcome.same)}")
+    yield Measure("starts that said something else again", changed, "", 0, False, f"of {len(outcome.same)}")
 
 
 def precision(some: Sequence[Told]) -> float:
