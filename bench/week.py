@@ -128,7 +128,8 @@ class Work:
             "MEMORIST_HOOK_MS": UNHURRIED,
         }
         self.environment = {**os.environ, **own}
-        self.names: dict[int, str] = {}
+        self.names: dict[int, str | None] = {}
+        self.project = json.loads(self("status", "--json"))["project"].removeprefix("project/")
 
     def __call__(self, *words: str, given: str = "") -> str:
         return self.run(words, self.place, given.encode(), self.environment).decode()
@@ -137,13 +138,14 @@ class Work:
         """What the user noted at a terminal, or the agent in a session, which it does through its tool."""
         if not lines:
             return
-        project = json.loads(self("status", "--json"))["project"].removeprefix("project/")
-        with Memory(self.db, project=project) as opened:
-            by = {"origin": "user", "surface": "cli"} if session is None else {"origin": "agent", "surface": "mcp"}
-            memory = opened.through(replace(opened.access, **by))
+        with Memory(self.db, project=self.project) as opened:
+            user = replace(opened.access, origin="user", surface="cli")
+            memory = opened.through(user if session is None else replace(user, origin="agent", surface="mcp"))
             at = None if self.names else datetime.now(UTC) - BEFORE
             for line in lines:
                 done = memory.remember(line["text"], kind=line["kind"], at=at, session=session)
+                if done.record is None:
+                    raise SystemExit(f"{line['memory']} was not kept: {done.because}")
                 self.names[done.record.number] = line["memory"]
 
     def hook(self, event: str, session: str, **more: Any) -> str:
@@ -174,7 +176,7 @@ class Work:
         if number not in self.names:
             words = set(_words(json.loads(self("get", str(number), "--json"))["text"]))
             said = {id: text for line in self.repository.prompts for id, text in line.get("says", {}).items()}
-            return next((id for id, text in said.items() if _share(_words(text), words) >= SAME), None)
+            self.names[number] = next((id for id, text in said.items() if _share(_words(text), words) >= SAME), None)
         return self.names[number]
 
     def session(self, session: Session, outcome: Outcome) -> None:
@@ -183,7 +185,9 @@ class Work:
         told = [one for line in session.lines if (one := self.line(session, line)) is not None]
         prompts = iter(one for one in told if one.tokens)
         shown: set[str | None] = set()
-        for receipt in self.receipts(session.name):
+        receipts = self.receipts(session.name)
+        outcome.starts.append(next((line["tokens"] for line in receipts if line["moment"] == "start"), 0))
+        for receipt in receipts:
             names = [self.name(number) for number in receipt["ids"]]
             if receipt["moment"] == "prompt":
                 one = next(prompts)
@@ -202,7 +206,6 @@ class Work:
         """A session starts, and is taken up again at once: the same must be said."""
         first = self.hook("SessionStart", session.name, source="startup")
         outcome.same.append(first == self.hook("SessionStart", session.name, source="resume"))
-        outcome.starts.append(sum(line["tokens"] for line in self.receipts(session.name)[:1]))
         outcome.foreign += self.foreign(first)
 
     def line(self, session: Session, line: Mapping[str, Any]) -> Told | None:
