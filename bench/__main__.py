@@ -27,6 +27,7 @@ from bench.speed import (
     transcripts,
     writing,
 )
+from bench.week import week
 from memorist import Memory
 
 SIZES = (1_000, 10_000, 100_000, 1_000_000)
@@ -38,11 +39,14 @@ def main(argv: Sequence[str]) -> int:
     options = _options(argv)
     vectors = vectors_of(options.embed)[0]
     told = Told(options.json, options.into, _embedder(options.embed))
-    everything = not (options.quality or options.reliability or options.speed or options.growth or options.set)
+    named = (options.quality, options.reliability, options.week, options.speed, options.growth, options.set)
+    everything = not any(named)
     if options.quality or options.set or everything:
         _quality(options, vectors, told)
     if options.reliability or (everything and not options.quick):
         _reliability(options, told)
+    if options.week or (everything and not options.quick):
+        told.measures("week", week())
     if options.speed or everything:
         told.measures("speed", _speed(options.quick, vectors))
     if options.growth:
@@ -61,6 +65,7 @@ def _options(argv: Sequence[str]) -> argparse.Namespace:
     )
     parser.add_argument("--quality", action="store_true", help="only how well the right things are found")
     parser.add_argument("--reliability", action="store_true", help="only what a relevance means")
+    parser.add_argument("--week", action="store_true", help="only what hooks tell a coding agent in a scripted week")
     parser.add_argument("--set", action="append", choices=sets.NAMES, help="only this test set; may be repeated")
     parser.add_argument(
         "--half", type=int, choices=(1, 2), help="only every other conversation: tune on one half, tell the other"

@@ -31,11 +31,12 @@ no part of this project.
 TITLES = {
     "quality": "## Finding the right things",
     "reliability": "## What a relevance means",
+    "week": "## A week with a coding agent",
     "speed": "## Cost",
     "growth": "## Growth",
     "peers": "## Beside others",
 }
-ORDER = (*(f"quality {name}" for name in NAMES), "reliability", "speed", "growth", "peers")
+ORDER = (*(f"quality {name}" for name in NAMES), "reliability", "week", "speed", "growth", "peers")
 
 
 def about(embedder: str) -> dict[str, str]:

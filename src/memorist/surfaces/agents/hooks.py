@@ -1,6 +1,6 @@
 """What a coding agent is told at a moment of its day. It hands over JSON and gets JSON, or nothing.
 
-    start, helper   what holds whatever is asked: pins, the user's standing preferences, where the last session was; in an order
+    start, helper   what holds whatever is asked: pins, standing preferences, conventions, where the last session was; in an order
                     that stays, so that the prompt's cache holds
     prompt          what matters for this prompt and was not shown in this session, unless it changed since; often nothing
     stop, end       nothing is told, and it is only noted that there is a transcript (`capture`)

@@ -22,7 +22,13 @@ WAIT = 1.0  # seconds for another writer; an agent waits for all of it
 READING = 0.1  # seconds that a session which starts reads in the transcripts of others
 COMPACTING = 5.0  # seconds that are read before a compaction; what is left is read later
 LOOKED_BACK = 200  # receipts in which is looked for what this session was shown
-START = (Lane("pinned", 0.5), Lane("preferences", 0.3), Lane("summaries", 0.2, ceiling=200))
+FEW, ENOUGH = 2, 0.05  # memories at a prompt, where chances are known, and the chance each needs (docs/why/0072)
+START = (
+    Lane("pinned", 0.4),
+    Lane("preferences", 0.2),
+    Lane("conventions", 0.2, ceiling=300),
+    Lane("summaries", 0.2, ceiling=200),
+)
 WITHOUT_TURNS = Profile("hook", turns=0)  # the agent has its own turns
 
 
@@ -51,10 +57,12 @@ def _memory(agent: Agent, given: Mapping[str, Any], moment: Moment) -> Memory:
 
 
 def _design(design: Design, moment: Moment) -> Design:
-    """The user's design with the lanes of that moment: at a prompt nothing is said again that was said at the start."""
+    """The user's design with the lanes of that moment: at a prompt nothing is said again that was said at the start, and the
+    second best is judged by its own chance: who acts needs it more often than who asked."""
     if moment != "prompt":
         return replace(design, lanes=START, inject="core")
-    lanes = tuple(lane for lane in design.lanes if lane.name not in STEADY)
+    loose = (lane for lane in design.lanes if lane.name not in STEADY)
+    lanes = tuple(replace(lane, of_best=0.0) if lane.least else lane for lane in loose)
     reads = tuple(family for family in design.reads if family != "session")
     return replace(design, lanes=lanes or design.lanes, reads=reads)
 
@@ -67,7 +75,9 @@ def _told(memory: Memory, moment: Moment, given: Mapping[str, Any]) -> str:
     )  # fmt: skip
     if moment == "prompt":
         shown = frozenset(_shown(memory, session)) if session else frozenset()
-        wish = replace(wish, query=given["prompt"], shown=shown)
+        where = {**(wish.where or {}), "kind": {"$ne": "summary"}}  # it repeats earlier prompts, and so is near many
+        limit = FEW if any(lane.least for lane in memory.design.lanes) else None
+        wish = replace(wish, query=given["prompt"], shown=shown, min_relevance=ENOUGH, limit=limit, where=where)
     return memory._context(wish).text
 
 
