@@ -6,12 +6,12 @@ obey or hide, and tables escape everything.
 
 import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import fields, is_dataclass
+from dataclasses import MISSING, fields, is_dataclass
 from datetime import date, datetime
-from functools import cache
+from functools import cache, update_wrapper
 from operator import attrgetter
 from pathlib import Path
-from typing import Any, cast
+from typing import Any, TypeVar, cast
 
 from memorist.unseen import unseen
 
@@ -20,6 +20,7 @@ SHOWN_IN_A_CELL = 300
 AS_TEXT: Mapping[type, Callable[[Any], str]] = {date: lambda value: value.isoformat(), bytes: bytes.hex, Path: str}
 AS_THEY_ARE: frozenset[type] = frozenset((str, int, float, bool, type(None)))
 Table = tuple[Sequence[str], Sequence[Sequence[Any]]]  # heads and rows
+Kind = TypeVar("Kind")
 
 
 class Noun:
@@ -60,6 +61,32 @@ class Noun:
 
         heads, rows = self._table()
         return f"<table>{row(heads, 'th')}{''.join(row(cells, 'td') for cells in rows)}</table>"
+
+
+def quick(kind: type[Kind]) -> type[Kind]:
+    """A frozen dataclass with slots, made at a third of the usual cost, for those that a question makes by the hundred. The usual
+    way asks for every value whether it may be set; here they are set while the noun is still of a class that anybody may change,
+    with the same slots. Where they lie and what they are stays the same."""
+    usual: Any = kind.__init__
+    made = {each.name: each.default_factory for each in fields(cast(Any, kind)) if each.default_factory is not MISSING}
+    names = [each.name for each in fields(cast(Any, kind))]
+    unset = dict(zip(reversed(names), reversed(usual.__defaults__ or ()), strict=False))
+    values = {name: f"_made[{name!r}]() if {name} is _unset[{name!r}] else {name}" if name in made else name for name in names}
+    lines = [
+        f"def __init__(self, {', '.join(names)}):",
+        "_kind = self.__class__",
+        "_set(self, '__class__', _Open)",
+        *(f"self.{name} = {value}" for name, value in values.items()),
+        "self.__class__ = _kind",
+        *(["self.__post_init__()"] if hasattr(kind, "__post_init__") else []),
+    ]
+    open_kind = type(kind.__name__, kind.__bases__, {"__slots__": tuple(names)})
+    found: dict[str, Any] = {"_set": object.__setattr__, "_Open": open_kind, "_made": made, "_unset": unset}
+    exec("\n ".join(lines), found)
+    init: Any = found["__init__"]
+    init.__defaults__ = usual.__defaults__
+    cast(Any, kind).__init__ = update_wrapper(init, usual)
+    return kind
 
 
 @cache

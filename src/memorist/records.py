@@ -17,7 +17,7 @@ from operator import attrgetter
 from typing import Any, Literal, overload
 
 from memorist.errors import Invalid
-from memorist.noun import Noun, Table, line
+from memorist.noun import Noun, Table, line, quick
 from memorist.unseen import unseen
 
 Status = Literal["candidate", "confirmed"]
@@ -187,6 +187,7 @@ class Counters(Noun):
     strength: int = 0  # how often the same thing was said again
 
 
+@quick
 @dataclass(frozen=True, slots=True)
 class Times(Noun):
     """All in UTC. `at` is when it happened, `created` when it was stored, `used` when it last helped or was said again."""
@@ -204,6 +205,7 @@ class Times(Noun):
         return max(self.at, self.valid_from or self.at)
 
 
+@quick
 @dataclass(frozen=True, slots=True)
 class Provenance(Noun):
     """Where a record came from: who wrote it, through which door, in which session, and on what grounds."""
@@ -221,6 +223,7 @@ class Provenance(Noun):
     confidence_because: str | None = None
 
 
+@quick
 @dataclass(frozen=True, slots=True)
 class Record(Noun):
     """One memory: one fact, decision, preference, turn … with everything needed to judge it."""
@@ -298,6 +301,7 @@ class Link(Noun):
     evidence: str | None = None
 
 
+@quick
 @dataclass(frozen=True, slots=True)
 class Event(Noun):
     """One line of the journal: who did what to which record, because of what, and what was there before.
@@ -324,6 +328,7 @@ class Event(Noun):
         return f"<Event {self.seq}, {_day(self.at)}: {self.verb} {self.record} by {who}{because}>"
 
 
+@quick
 @dataclass(frozen=True, slots=True)
 class Draft(Noun):
     """What a caller asks to be remembered, before the gate has looked at it."""
@@ -378,6 +383,7 @@ def _and(said: str | None) -> str:
     return f"; {line(said)}" if said else ""
 
 
+@quick
 @dataclass(frozen=True, slots=True)
 class Outcome(Noun):
     """What became of a write: `outcome` names it, `because` gives the reason, `advice` a hint where there is one. It is false
@@ -460,6 +466,7 @@ class Report(Noun):
         return (self.verb + (", dry run" if self.dry_run else ""), ""), [*changed, *self.left.items(), *more]
 
 
+@quick
 @dataclass(frozen=True, slots=True)
 class Signal(Noun):
     """One thing that speaks for or against a record: as measured, on the common scale, and what it adds to the sum."""
@@ -470,6 +477,7 @@ class Signal(Noun):
     contribution: float
 
 
+@quick
 @dataclass(frozen=True, slots=True)
 class Hit(Noun):
     """One found record. Without `signals`, the score is the product of the factors in `why`. With a `relevance` in `why`, the
@@ -513,6 +521,7 @@ Reference = (
 )  # how a caller names a memory: by its number, its id, or what a verb gave
 
 
+@quick
 @dataclass(frozen=True, slots=True)
 class Step(Noun):
     """What one stage of a recall did: how many it kept, how long it took, whom it dropped and why: by id, or by `#number`

@@ -125,7 +125,9 @@ class Table:
     def _sum(self, candidate: Candidate) -> float:
         weights = self._mix[voice(candidate.fact)]
         total = weights["words"] * candidate.words + weights["meaning"] * candidate.meaning + weights["voice"]
-        for name, value in (*self._beside(candidate), *self.closer.get(candidate.fact.number, ())):
+        for name, value in self._beside(candidate):
+            total += weights[name] * value
+        for name, value in self.closer.get(candidate.fact.number, NOTHING_BESIDE) if self.closer else NOTHING_BESIDE:
             total += weights[name] * value
         return total
 
