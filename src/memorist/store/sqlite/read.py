@@ -71,6 +71,7 @@ GLIMPSES = "SELECT r.number, r.id, r.version, r.text, r.role, r.origin, r.trust,
 GLIMPSED: tuple[set[type], ...] = ({int}, {str}, {int}, {str}, {str, NoneType}, {str}, {str}, {str, NoneType})
 NO_DATA: Mapping[str, Any] = MappingProxyType({})
 _glimpse: Callable[[tuple[Any, ...]], Glimpse] = partial(tuple.__new__, Glimpse)  # half the price of `_make`
+_fact: Callable[[tuple[Any, ...]], Fact] = partial(tuple.__new__, Fact)
 ROWS_AT_ONCE = 500
 BRIEFS_AT_ONCE = 5000
 
@@ -90,7 +91,9 @@ FACTS = (
     "SELECT r.number, r.shelf, r.session, r.role, r.speaker, r.at, ifnull(c.up, 0),"
     f" {NEIGHBOUR.format('max', '<')}, {NEIGHBOUR.format('min', '>')}, r.kind {AMONG}"
 )
-FACT_TYPES = (int, int, str | None, str | None, str | None, int, int, int | None, int | None, str)
+FACT_TYPES: tuple[set[type], ...] = (
+    {int}, {int}, {str, NoneType}, {str, NoneType}, {str, NoneType}, {int}, {int}, {int, NoneType}, {int, NoneType}, {str},
+)  # fmt: skip
 # Jumps from one speaker to the next: a shelf of a million turns has a handful of them.
 SPEAKERS = (
     "WITH RECURSIVE next(speaker) AS (SELECT min(speaker) FROM records WHERE shelf = ?1 AND speaker IS NOT NULL"
@@ -113,6 +116,7 @@ BEGINNINGS_AT_MOST = 400  # that are kept, as the following
 TERMS_AT_MOST = 2000  # with how often they occur
 WORDS_AT_MOST = 2000  # rows with their terms
 FACTS_AT_MOST = 4000
+RECORDS_AT_MOST = 1000
 HELD_AT_MOST = 50_000  # rows of which is known that they hold a term
 THERE = "SELECT count(*) FROM json_each(?) j CROSS JOIN words w ON w.id = j.value"
 IS_INDEXED = "SELECT EXISTS (SELECT 1 FROM word_frequency WHERE term = ?)"
@@ -156,9 +160,12 @@ class WordIndex:
         self._shelves = shelves
         self._sizes = sizes
         self._frequencies = dict.fromkeys(terms, 0)
-        written = [f"{shelf}·{term}" for shelf in shelves for term in self._frequencies]
-        for term, rows in kept_or_read(view.frequencies, written, self._count, TERMS_AT_MOST).items():
-            self._frequencies[term.partition("·")[2]] += rows
+        if 0 < len(self._frequencies) <= bm25.MOST_TERMS and self.rows_and_length()[0] <= bm25.ENOUGH_ROWS:
+            self._frequencies = {term: len(self.holding(term, bm25.MOST_ROWS)) for term in self._frequencies}
+        else:
+            written = [f"{shelf}·{term}" for shelf in shelves for term in self._frequencies]
+            for term, rows in kept_or_read(view.frequencies, written, self._count, TERMS_AT_MOST).items():
+                self._frequencies[term.partition("·")[2]] += rows
         condition, self._values = where_sql(where) if where else ("", [])
         self._contents = "SELECT w.id, w.prepared FROM json_each(?) j CROSS JOIN words w ON w.id = j.value"
         self._filtered = bool(where and where.clauses)
@@ -288,6 +295,14 @@ def of_types(rows: Iterable[Any], *wanted: Any) -> list[Any]:
     return found
 
 
+def in_columns(rows: list[Any], wanted: Sequence[set[type]]) -> list[Any]:
+    """The same, column by column, for many rows."""
+    for column, types in zip(zip(*rows, strict=True), wanted, strict=bool(rows)):
+        if not types.issuperset(map(type, column)):
+            raise misplaced("a column holds a value of another type")
+    return rows
+
+
 @dataclass(frozen=True, slots=True)
 class Sound:
     """Around what reads what a store made: what no sound one can hold is damage, and no mistake of the caller."""
@@ -342,9 +357,16 @@ class Reader:
         condition, values = where_sql(where)
         sql = f"{SELECT} WHERE r.{name} IN (SELECT value FROM json_each(?)) AND +{ON_SHELVES} AND {condition}"
         with self._connections as one, one_moment(one):  # the shelves that may be read, and what lies on them
-            found = self._records(sql, (canonical(list(names)), self._readable(where), *values))
-        visible = {getattr(record, name): record for record in found}
-        return [visible[each] for each in names if each in visible]
+            view = self._shelves.now(one)
+            through = self._shelves.readable(view, where.access, _layers(where)), *values
+
+            def read(some: Sequence[str | int]) -> dict[str | int, Record | None]:
+                found = self._records(sql, (canonical(some), *through))
+                return {**dict.fromkeys(some), **{getattr(record, name): record for record in found}}
+
+            kept = among(view.records, (sql, *through))
+            known = kept_or_read(kept, names, read, RECORDS_AT_MOST)
+        return [record for record in known.values() if record is not None]
 
     def _readable(self, where: Where) -> str:
         with self._connections as one:
@@ -370,13 +392,9 @@ class Reader:
         with self._connections as one, one_moment(one):
             condition, values = self._condition(where)
             rows = self._rows(f"{GLIMPSES} {FROM} WHERE {condition} ORDER BY r.number", values)
-        for column, types in zip(
-            zip(*ascending(rows, 0), strict=True), GLIMPSED, strict=False
-        ):  # no column without rows
-            if not types.issuperset(map(type, column)):
-                raise misplaced("a column holds a value of another type")
         with SOUND_ROWS:
-            return [_glimpse((*row[:7], json.loads(row[7]) if row[7] else NO_DATA)) for row in rows]
+            sound = in_columns(ascending(rows, 0), GLIMPSED)
+            return [_glimpse((*row[:7], json.loads(row[7]) if row[7] else NO_DATA)) for row in sound]
 
     def _chosen(self, where: Where, order: Order, limit: int | None) -> Fragment:
         condition, values = self._condition(where)
@@ -562,8 +580,8 @@ class Reader:
             through = canonical(view.readable(shelves, where.access)), *values
 
             def read(some: Sequence[int]) -> dict[int, Fact | None]:
-                rows = of_types(one.execute(sql, (canonical(some), *through)), *FACT_TYPES)
-                return {**dict.fromkeys(some), **{row[0]: Fact(row[0], known[row[1]], *row[2:]) for row in rows}}
+                rows = in_columns(one.execute(sql, (canonical(some), *through)).fetchall(), FACT_TYPES)
+                return {**dict.fromkeys(some), **{row[0]: _fact((row[0], known[row[1]], *row[2:])) for row in rows}}
 
             known, kept = view.seen.shelves, among(view.facts, (sql, *through))
             found = kept_or_read(kept, numbers, read, FACTS_AT_MOST)
