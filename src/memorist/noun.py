@@ -71,7 +71,9 @@ def quick(kind: type[Kind]) -> type[Kind]:
     made = {each.name: each.default_factory for each in fields(cast(Any, kind)) if each.default_factory is not MISSING}
     names = [each.name for each in fields(cast(Any, kind))]
     unset = dict(zip(reversed(names), reversed(usual.__defaults__ or ()), strict=False))
-    values = {name: f"_made[{name!r}]() if {name} is _unset[{name!r}] else {name}" if name in made else name for name in names}
+    values = {
+        name: f"_made[{name!r}]() if {name} is _unset[{name!r}] else {name}" if name in made else name for name in names
+    }
     lines = [
         f"def __init__(self, {', '.join(names)}):",
         "_kind = self.__class__",

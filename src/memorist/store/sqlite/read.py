@@ -114,9 +114,9 @@ HELD = (  # words of a record on each shelf that counts some
 VOCABULARY = "SELECT term FROM word_frequency WHERE term >= ?1 AND term < ?1 || char(1114111) LIMIT ?2"
 BEGINNINGS_AT_MOST = 400  # that are kept, as the following
 TERMS_AT_MOST = 2000  # with how often they occur
-WORDS_AT_MOST = 2000  # rows with their terms
-FACTS_AT_MOST = 4000
-RECORDS_AT_MOST = 1000
+WORDS_AT_MOST = 8000  # rows with their terms
+FACTS_AT_MOST = 12_000
+RECORDS_AT_MOST = 2000
 HELD_AT_MOST = 50_000  # rows of which is known that they hold a term
 THERE = "SELECT count(*) FROM json_each(?) j CROSS JOIN words w ON w.id = j.value"
 IS_INDEXED = "SELECT EXISTS (SELECT 1 FROM word_frequency WHERE term = ?)"
@@ -145,6 +145,8 @@ def _layers(where: Where) -> tuple[str, ...]:
 
 class WordIndex:
     """The FTS5 index as BM25 sees it: these shelves, through this filter."""
+
+    of_one = CHUNKS
 
     def __init__(
         self,
@@ -207,9 +209,6 @@ class WordIndex:
         else:
             kept[key] = rows
         return rows
-
-    def record(self, row: int) -> int:
-        return row // CHUNKS
 
     def contents(self, rows: Sequence[int]) -> Mapping[int, str]:
         return self._read(rows) if self._filtered else kept_or_read(self._view.words, rows, self._read, WORDS_AT_MOST)

@@ -343,7 +343,12 @@ class VectorCache:
 
     @contextmanager
     def scans(
-        self, one: apsw.Connection, schema: int | None, generation: Generation, versions: Mapping[int, int], private: bool
+        self,
+        one: apsw.Connection,
+        schema: int | None,
+        generation: Generation,
+        versions: Mapping[int, int],
+        private: bool,
     ) -> Iterator[list[Scan]]:
         """Shelves, given with how often their vectors changed, as this connection sees them, or newer; nobody changes them
         meanwhile. Inside of `one_moment`. `private`: it sees what is not committed yet, which nobody else may."""
