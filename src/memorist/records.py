@@ -301,7 +301,6 @@ class Link(Noun):
     evidence: str | None = None
 
 
-@quick
 @dataclass(frozen=True, slots=True)
 class Event(Noun):
     """One line of the journal: who did what to which record, because of what, and what was there before.
@@ -328,7 +327,6 @@ class Event(Noun):
         return f"<Event {self.seq}, {_day(self.at)}: {self.verb} {self.record} by {who}{because}>"
 
 
-@quick
 @dataclass(frozen=True, slots=True)
 class Draft(Noun):
     """What a caller asks to be remembered, before the gate has looked at it."""
@@ -383,7 +381,6 @@ def _and(said: str | None) -> str:
     return f"; {line(said)}" if said else ""
 
 
-@quick
 @dataclass(frozen=True, slots=True)
 class Outcome(Noun):
     """What became of a write: `outcome` names it, `because` gives the reason, `advice` a hint where there is one. It is false
@@ -466,7 +463,6 @@ class Report(Noun):
         return (self.verb + (", dry run" if self.dry_run else ""), ""), [*changed, *self.left.items(), *more]
 
 
-@quick
 @dataclass(frozen=True, slots=True)
 class Signal(Noun):
     """One thing that speaks for or against a record: as measured, on the common scale, and what it adds to the sum."""
@@ -521,7 +517,6 @@ Reference = (
 )  # how a caller names a memory: by its number, its id, or what a verb gave
 
 
-@quick
 @dataclass(frozen=True, slots=True)
 class Step(Noun):
     """What one stage of a recall did: how many it kept, how long it took, whom it dropped and why: by id, or by `#number`

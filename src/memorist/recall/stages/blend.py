@@ -193,8 +193,9 @@ class Table:
         return sum([weights[name] * value for name, value in evidence.items()])
 
     def hit(self, record: Record) -> Hit:
-        relevance = logistic(self.sums[record.number] + self.standing_of(record.number))
-        return Hit(record, relevance, {"relevance": relevance}, self.signals(record.number))
+        signals = self.signals(record.number)
+        relevance = logistic(self.sums[record.number] + signals[-1].contribution)  # the last one is its standing
+        return Hit(record, relevance, {"relevance": relevance}, signals)
 
     def signals(self, number: int) -> tuple[Signal, ...]:
         """Everything that speaks for or against a candidate; what counts for nothing is left out."""

@@ -123,9 +123,7 @@ def _takes_the_place(new: Hit, old: Hit, better: float, question: str) -> bool:
     outdated that a person or an agent stands for, nothing does so to a pin, and two people may both say "I live in …"."""
     was, now = old.record, new.record
     flagged = now.id in old.conflicts
-    if (now.scope, now.home) != (was.scope, was.home) or _weight(was) > _weight(now) or not _may_be_later(now, was):
-        return False
-    if not (flagged or _may_take_it(new, old, better)):
+    if not _may_come_first(now, was) or not (flagged or _may_take_it(new, old, better)):
         return False
     if was.provenance.speaker != now.provenance.speaker and (claims(was.text).personal or claims(now.text).personal):
         return False
@@ -151,8 +149,10 @@ def _may_say_so(was: str, now: str, better: float) -> bool:
     return pairs.may_reach(was, now, pairs.least("order") + max(0.0, better)) or bool(_another_value(was, now))
 
 
-def _may_be_later(now: Record, was: Record) -> bool:
-    """Whether `_stated_later` may be true, by a glance."""
+def _may_come_first(now: Record, was: Record) -> bool:
+    """Whether they lie in one place, no less speaks for the newer one, and it may be the later one, for which a glance does."""
+    if (now.scope, now.home) != (was.scope, was.home) or _weight(was) > _weight(now):
+        return False
     return now.times.stated > was.times.stated or not glance(now.text).cues.isdisjoint(TELLING_OF_CHANGE)
 
 
