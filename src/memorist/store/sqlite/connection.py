@@ -28,7 +28,6 @@ import apsw
 from memorist.access import Access
 from memorist.errors import Invalid, MemoristError, StoreDamaged, StoreUnavailable, unavailable
 from memorist.kinds import LAYERS
-from memorist.records import Record
 from memorist.store.files import pause, size_of
 from memorist.store.fork import inside, must_be_ours, must_be_whole, watch
 from memorist.store.nouns import Fact, Generation, Shelf
@@ -52,7 +51,6 @@ LISTS_AT_MOST = 100  # of readable shelves that are remembered
 KEYS_AT_MOST = 8  # filters, and sets of shelves, through which a view keeps what was read
 UNWRITTEN = (apsw.SQLITE_IOERR_WRITE, apsw.SQLITE_IOERR_FSYNC, apsw.SQLITE_IOERR_TRUNCATE)
 Key = TypeVar("Key")
-Name = TypeVar("Name")
 Value = TypeVar("Value")
 _databases = itertools.count(1)  # in RAM; their names are known to the whole process
 _inherited: list[Any] = []  # connections of a parent process: closing them here would drop the parent's locks
@@ -445,7 +443,6 @@ class View:
     held: int = 0  # so many rows
     words: dict[int, str] = field(default_factory=dict)  # the terms of rows
     rows: dict[str, dict[int, dict[int, str]]] = field(default_factory=dict)  # the same of records on some shelves
-    records: dict[tuple[object, ...], dict[str | int, Record | None]] = field(default_factory=dict)  # through a filter
 
     def readable(self, shelves: Sequence[Shelf], access: Access) -> list[int]:
         """The numbers of those of these shelves that exist and may be read."""
@@ -456,7 +453,7 @@ class View:
         return [self.seen.ids[shelf] for shelf in shelves if shelf in self.seen.ids]
 
 
-def among(kept: dict[Key, dict[Name, Value]], key: Key) -> dict[Name, Value]:
+def among(kept: dict[Key, dict[int, Value]], key: Key) -> dict[int, Value]:
     """What a view has kept under this key; of few keys is something kept."""
     if key not in kept and len(kept) >= KEYS_AT_MOST:
         kept.clear()

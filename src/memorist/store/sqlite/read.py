@@ -116,7 +116,6 @@ BEGINNINGS_AT_MOST = 400  # that are kept, as the following
 TERMS_AT_MOST = 2000  # with how often they occur
 WORDS_AT_MOST = 8000  # rows with their terms
 FACTS_AT_MOST = 12_000
-RECORDS_AT_MOST = 2000
 HELD_AT_MOST = 50_000  # rows of which is known that they hold a term
 THERE = "SELECT count(*) FROM json_each(?) j CROSS JOIN words w ON w.id = j.value"
 IS_INDEXED = "SELECT EXISTS (SELECT 1 FROM word_frequency WHERE term = ?)"
@@ -356,16 +355,9 @@ class Reader:
         condition, values = where_sql(where)
         sql = f"{SELECT} WHERE r.{name} IN (SELECT value FROM json_each(?)) AND +{ON_SHELVES} AND {condition}"
         with self._connections as one, one_moment(one):  # the shelves that may be read, and what lies on them
-            view = self._shelves.now(one)
-            through = self._shelves.readable(view, where.access, _layers(where)), *values
-
-            def read(some: Sequence[str | int]) -> dict[str | int, Record | None]:
-                found = self._records(sql, (canonical(some), *through))
-                return {**dict.fromkeys(some), **{getattr(record, name): record for record in found}}
-
-            kept = among(view.records, (sql, *through))
-            known = kept_or_read(kept, names, read, RECORDS_AT_MOST)
-        return [record for record in known.values() if record is not None]
+            found = self._records(sql, (canonical(list(names)), self._readable(where), *values))
+        visible = {getattr(record, name): record for record in found}
+        return [visible[each] for each in names if each in visible]
 
     def _readable(self, where: Where) -> str:
         with self._connections as one:
