@@ -68,7 +68,7 @@ class Oracle:
         scored, yardstick = bm25.rank(terms, index, max(bm25.POOL, 2 * limit))
         best: dict[int, float] = {}
         for score, row in scored:
-            best.setdefault(index.record(row), score)
+            best.setdefault(row // index.of_one, score)
         voted = {record.number for record in self.records.values() if record.counters.up}
         kept = [hit for place, hit in enumerate(best.items()) if place < limit or hit[0] in voted]
         return kept, yardstick.ceiling
@@ -80,6 +80,7 @@ class Index:
 
     rows: Mapping[int, IndexRow]
     passes: Callable[[int], bool]
+    of_one: int = CHUNKS
 
     @classmethod
     def of(cls, records: Sequence[Record], where: Where) -> "Index":
@@ -95,9 +96,6 @@ class Index:
 
     def holding(self, term: str, most: int) -> list[int]:
         return sorted((id for id, row in self.rows.items() if term in row.terms), reverse=True)[:most]
-
-    def record(self, row: int) -> int:
-        return row // CHUNKS
 
     def contents(self, rows: Sequence[int]) -> dict[int, str]:
         return {row: self.rows[row].prepared for row in rows if self.passes(row)}

@@ -31,6 +31,7 @@ from memorist.access import GLOBAL, Access, family_of
 from memorist.design import MOST_HITS, Design, Tools
 from memorist.errors import Invalid, MemoristError, meant
 from memorist.kinds import ARCHIVE, DOCUMENTS, KINDS, LAYERS, MEMORY, TURNS, kind_named
+from memorist.noun import quick
 from memorist.recall.fresh import compared
 from memorist.records import Hit, Moment, Recall, Record, Scope, Step, new_id, utc
 from memorist.store.index import index_rows
@@ -97,6 +98,7 @@ class Expansion:
     weight: float  # under 1
 
 
+@quick
 @dataclass(frozen=True, slots=True)
 class Search:
     """A question on its way: what is asked, where, and what was found so far."""

@@ -187,7 +187,7 @@ def _stated_anew(record: Record, known: Collection[str], changes: Changes) -> li
     alike = [
         old
         for old in _alike(record, changes)
-        if old.id not in known and pairs.akin(old.text, record.text) and may_meet(old, record, changes.now)
+        if old.id not in known and pairs.flags(old.text, record.text) and may_meet(old, record, changes.now)
     ]
     alike.sort(key=lambda old: pairs.sure(old.text, record.text))
     return [(old, why) for old in alike[-1:] if (why := anew(old.text, record.text))]

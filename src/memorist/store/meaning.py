@@ -176,9 +176,9 @@ class Meaning:
         asked = {each: read for each in self.models if (read := each.reads(layers))}
         generations = _those(self.store.generations(), list(chain.from_iterable(asked.values())))
         if seconds is None or not generations or all(each.choice.cheap for each in asked):
-            return self._as_vectors(text, generations), self._told(asked)
+            return self._as_vectors(text, generations), self._told(asked, generations)
         found = self._patience.within(seconds, lambda: self._as_vectors(text, generations))
-        return ([], LATE) if found is None else (found, self._told(asked))
+        return ([], LATE) if found is None else (found, self._told(asked, generations))
 
     def _as_vectors(self, text: str, generations: Sequence[Generation]) -> "list[tuple[Generation, Floats]]":
         found: list[tuple[Generation, Floats]] = []
@@ -199,15 +199,15 @@ class Meaning:
 
     # ------------------------------------------------------------ what waits
 
-    def _told(self, asked: Mapping[OwnModel, Sequence[str]]) -> str | None:
+    def _told(self, asked: Mapping[OwnModel, Sequence[str]], known: Sequence[Generation]) -> str | None:
         """Where a model was named and is not all that answers, or where the vectors of a layer cannot be read here: that, and
         what to do. Otherwise the default says nothing."""
-        told = (self._not_yet(each, here) for each, here in asked.items() if each.choice.asked or self._is_blind(here))
-        return "; ".join(filter(None, told)) or None
+        doubtful = [each for each, here in asked.items() if each.choice.asked or self._is_blind(here, known)]
+        return "; ".join(filter(None, (self._not_yet(each, asked[each]) for each in doubtful))) or None
 
-    def _is_blind(self, layers: Sequence[str]) -> bool:
+    def _is_blind(self, layers: Sequence[str], known: Sequence[Generation]) -> bool:
         """Whether one of these layers has vectors of a model that this process does not have."""
-        return any(self._of(each) is None for each in _those(self.living(), layers, state="current"))
+        return any(self._of(each) is None for each in _those(known, layers, state="current"))
 
     def _not_yet(self, model: OwnModel, layers: Sequence[str]) -> str | None:
         wanted, living = model.wanted, self.living()

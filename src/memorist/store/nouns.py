@@ -6,6 +6,7 @@ import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
+from functools import lru_cache
 from typing import Any, NamedTuple, TypeVar
 
 from memorist.errors import StoreDamaged
@@ -31,6 +32,7 @@ MAY_BE_MISSING = {
 }  # fmt: skip
 SHAPES_AT_MOST = 1000
 _sound_shapes: set[tuple[type, ...]] = set()  # of rows seen so far; one look at it costs a tenth of the columns' own
+NOTHING_SAID = (None,) * 6  # in which session, by whom, for which task
 CHAIN_START = bytes(32)
 T = TypeVar("T")
 LOOKED_AT = 60  # records that `stating` looks at, the newest
@@ -456,8 +458,16 @@ def _grounds(source: Provenance) -> str | None:
     return canonical([source.messages, source.snippet, source.confidence_because])
 
 
-def _provenance(source: str | None, *columns: Any) -> Provenance:
-    plain = Provenance(*columns)
+@lru_cache(maxsize=64)
+def _came_through(actor: str, surface: str) -> Provenance:
+    """Most memories came through a few doors, and nothing more is known of them."""
+    return Provenance(actor, surface)
+
+
+def _provenance(source: str | None, actor: str, surface: str, *said: Any) -> Provenance:
+    if source is None and said == NOTHING_SAID:
+        return _came_through(actor, surface)
+    plain = Provenance(actor, surface, *said)
     if source is None:
         return plain
     messages, snippet, because = json.loads(source)

@@ -10,7 +10,7 @@ keep a question at a million memories from reading a million rows.
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from itertools import chain, filterfalse, islice
+from itertools import filterfalse, islice
 from typing import Protocol
 
 K1, B = 1.2, 0.75
@@ -26,6 +26,8 @@ ROWS_OF_ONE = 5  # of these, rows of one record
 class Index(Protocol):
     """What BM25 needs to know of an index. Rows are integers; a larger one is newer."""
 
+    of_one: int  # rows that a record can have: a row's number divided by that is its record's
+
     def rows_and_length(self) -> tuple[int, int]:
         """How many rows there are, and how many terms they hold together."""
 
@@ -34,9 +36,6 @@ class Index(Protocol):
 
     def holding(self, term: str, most: int) -> Sequence[int]:
         """The rows that hold it, newest first."""
-
-    def record(self, row: int) -> int:
-        """The record that the row belongs to."""
 
     def contents(self, rows: Sequence[int]) -> Mapping[int, str]:
         """The terms of those rows that pass the caller's filter, each after a blank."""
@@ -124,7 +123,8 @@ def rank(terms: Sequence[str], index: Index, want: int) -> tuple[list[Scored], Y
 def _holders(read: Mapping[str, Sequence[int]], complete: bool, index: Index) -> frozenset[int] | None:
     """The records of these rows, where they are all that hold a term, and few."""
     few = complete and sum(map(len, read.values())) <= MOST_NAMED
-    return frozenset(map(index.record, chain.from_iterable(read.values()))) if few else None
+    of_one = index.of_one
+    return frozenset([row // of_one for rows in read.values() for row in rows]) if few else None
 
 
 def _worth_reading(known: Sequence[str], frequency: Mapping[str, int], most: int, enough: int) -> Iterator[str]:
@@ -141,7 +141,7 @@ def scores(yardstick: Yardstick, index: Index, rows: Mapping[int, str]) -> dict[
     """The score of the best of each record's rows, given with their terms."""
     best: dict[int, float] = {}
     for score, row in yardstick.scores(rows):
-        record = index.record(row)
+        record = row // index.of_one
         if score > best.get(record, 0.0):
             best[record] = score
     return best
@@ -166,10 +166,10 @@ def _by_coverage(read: Mapping[str, Sequence[int]], weight: Mapping[str, float],
     singles = {1 << bit: rows for bit, rows in enumerate(read.values())}
     values = {1 << bit: weight[term] for bit, term in enumerate(read)}
     worth = {mask: sum(values[bit] for bit in values if mask & bit) for mask in (*groups, *singles)}
-    taken: dict[int, int] = {}
+    taken, of_one = dict[int, int](), index.of_one
     for mask in sorted(worth, key=lambda mask: (-worth[mask], mask)):
         for row in sorted(groups.get(mask, ()), reverse=True) or filterfalse(several.__contains__, singles[mask]):
-            record = index.record(row)
+            record = row // of_one
             times = taken[record] = taken.get(record, 0) + 1
             if times <= ROWS_OF_ONE:
                 yield row

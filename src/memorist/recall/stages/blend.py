@@ -125,7 +125,9 @@ class Table:
     def _sum(self, candidate: Candidate) -> float:
         weights = self._mix[voice(candidate.fact)]
         total = weights["words"] * candidate.words + weights["meaning"] * candidate.meaning + weights["voice"]
-        for name, value in (*self._beside(candidate), *self.closer.get(candidate.fact.number, ())):
+        for name, value in self._beside(candidate):
+            total += weights[name] * value
+        for name, value in self.closer.get(candidate.fact.number, NOTHING_BESIDE) if self.closer else NOTHING_BESIDE:
             total += weights[name] * value
         return total
 
@@ -191,8 +193,9 @@ class Table:
         return sum([weights[name] * value for name, value in evidence.items()])
 
     def hit(self, record: Record) -> Hit:
-        relevance = logistic(self.sums[record.number] + self.standing_of(record.number))
-        return Hit(record, relevance, {"relevance": relevance}, self.signals(record.number))
+        signals = self.signals(record.number)
+        relevance = logistic(self.sums[record.number] + signals[-1].contribution)  # the last one is its standing
+        return Hit(record, relevance, {"relevance": relevance}, signals)
 
     def signals(self, number: int) -> tuple[Signal, ...]:
         """Everything that speaks for or against a candidate; what counts for nothing is left out."""

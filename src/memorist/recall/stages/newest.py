@@ -17,7 +17,7 @@ from memorist.recall.pipeline import Search, ordered
 from memorist.recall.stages.keep import not_believed, rescored
 from memorist.records import Hit, Record, Signal
 from memorist.text.claims import claims, other_value, same_slot
-from memorist.text.gist import gist, glance
+from memorist.text.gist import TELLING_OF_CHANGE, gist, glance
 from memorist.worth import held_up, log_odds, vouched_for
 
 FAR = 4.0  # log-odds between an older hit and a newer one that fits far less
@@ -123,9 +123,7 @@ def _takes_the_place(new: Hit, old: Hit, better: float, question: str) -> bool:
     outdated that a person or an agent stands for, nothing does so to a pin, and two people may both say "I live in …"."""
     was, now = old.record, new.record
     flagged = now.id in old.conflicts
-    if not (flagged or _may_take_it(new, old, better)):
-        return False
-    if (now.scope, now.home) != (was.scope, was.home) or _weight(was) > _weight(now):
+    if not _may_come_first(now, was) or not (flagged or _may_take_it(new, old, better)):
         return False
     if was.provenance.speaker != now.provenance.speaker and (claims(was.text).personal or claims(now.text).personal):
         return False
@@ -149,6 +147,13 @@ def _may_take_it(new: Hit, old: Hit, better: float) -> bool:
 def _may_say_so(was: str, now: str, better: float) -> bool:
     """Whether a rule or the classifier could say so at all: what most pairs are left out by is looked at first."""
     return pairs.may_reach(was, now, pairs.least("order") + max(0.0, better)) or bool(_another_value(was, now))
+
+
+def _may_come_first(now: Record, was: Record) -> bool:
+    """Whether they lie in one place, no less speaks for the newer one, and it may be the later one, for which a glance does."""
+    if (now.scope, now.home) != (was.scope, was.home) or _weight(was) > _weight(now):
+        return False
+    return now.times.stated > was.times.stated or not glance(now.text).cues.isdisjoint(TELLING_OF_CHANGE)
 
 
 def _stated_later(now: Record, was: Record) -> bool:

@@ -294,8 +294,14 @@ class Connections:
                 connection.execute(f"PRAGMA synchronous = {wanted}")
                 self._local.synchronous = wanted
             self._begin(connection, self.wait if wait is None else wait)
+            self._local.begun = connection.total_changes()
             with committed(connection):
                 yield
+
+    def has_written(self, connection: apsw.Connection) -> bool:
+        """Whether this thread's connection sees what is not committed yet."""
+        writes = connection.txn_state("main") == apsw.SQLITE_TXN_WRITE
+        return writes and connection.total_changes() != getattr(self._local, "begun", None)
 
     @contextmanager
     def moment(self) -> Iterator[None]:

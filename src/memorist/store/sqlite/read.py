@@ -71,6 +71,7 @@ GLIMPSES = "SELECT r.number, r.id, r.version, r.text, r.role, r.origin, r.trust,
 GLIMPSED: tuple[set[type], ...] = ({int}, {str}, {int}, {str}, {str, NoneType}, {str}, {str}, {str, NoneType})
 NO_DATA: Mapping[str, Any] = MappingProxyType({})
 _glimpse: Callable[[tuple[Any, ...]], Glimpse] = partial(tuple.__new__, Glimpse)  # half the price of `_make`
+_fact: Callable[[tuple[Any, ...]], Fact] = partial(tuple.__new__, Fact)
 ROWS_AT_ONCE = 500
 BRIEFS_AT_ONCE = 5000
 
@@ -90,7 +91,9 @@ FACTS = (
     "SELECT r.number, r.shelf, r.session, r.role, r.speaker, r.at, ifnull(c.up, 0),"
     f" {NEIGHBOUR.format('max', '<')}, {NEIGHBOUR.format('min', '>')}, r.kind {AMONG}"
 )
-FACT_TYPES = (int, int, str | None, str | None, str | None, int, int, int | None, int | None, str)
+FACT_TYPES: tuple[set[type], ...] = (
+    {int}, {int}, {str, NoneType}, {str, NoneType}, {str, NoneType}, {int}, {int}, {int, NoneType}, {int, NoneType}, {str},
+)  # fmt: skip
 # Jumps from one speaker to the next: a shelf of a million turns has a handful of them.
 SPEAKERS = (
     "WITH RECURSIVE next(speaker) AS (SELECT min(speaker) FROM records WHERE shelf = ?1 AND speaker IS NOT NULL"
@@ -111,8 +114,8 @@ HELD = (  # words of a record on each shelf that counts some
 VOCABULARY = "SELECT term FROM word_frequency WHERE term >= ?1 AND term < ?1 || char(1114111) LIMIT ?2"
 BEGINNINGS_AT_MOST = 400  # that are kept, as the following
 TERMS_AT_MOST = 2000  # with how often they occur
-WORDS_AT_MOST = 2000  # rows with their terms
-FACTS_AT_MOST = 4000
+WORDS_AT_MOST = 8000  # rows with their terms
+FACTS_AT_MOST = 12_000
 HELD_AT_MOST = 50_000  # rows of which is known that they hold a term
 THERE = "SELECT count(*) FROM json_each(?) j CROSS JOIN words w ON w.id = j.value"
 IS_INDEXED = "SELECT EXISTS (SELECT 1 FROM word_frequency WHERE term = ?)"
@@ -142,6 +145,8 @@ def _layers(where: Where) -> tuple[str, ...]:
 class WordIndex:
     """The FTS5 index as BM25 sees it: these shelves, through this filter."""
 
+    of_one = CHUNKS
+
     def __init__(
         self,
         connection: apsw.Connection,
@@ -156,9 +161,12 @@ class WordIndex:
         self._shelves = shelves
         self._sizes = sizes
         self._frequencies = dict.fromkeys(terms, 0)
-        written = [f"{shelf}·{term}" for shelf in shelves for term in self._frequencies]
-        for term, rows in kept_or_read(view.frequencies, written, self._count, TERMS_AT_MOST).items():
-            self._frequencies[term.partition("·")[2]] += rows
+        if 0 < len(self._frequencies) <= bm25.MOST_TERMS and self.rows_and_length()[0] <= bm25.ENOUGH_ROWS:
+            self._frequencies = {term: len(self.holding(term, bm25.MOST_ROWS)) for term in self._frequencies}
+        else:
+            written = [f"{shelf}·{term}" for shelf in shelves for term in self._frequencies]
+            for term, rows in kept_or_read(view.frequencies, written, self._count, TERMS_AT_MOST).items():
+                self._frequencies[term.partition("·")[2]] += rows
         condition, self._values = where_sql(where) if where else ("", [])
         self._contents = "SELECT w.id, w.prepared FROM json_each(?) j CROSS JOIN words w ON w.id = j.value"
         self._filtered = bool(where and where.clauses)
@@ -200,9 +208,6 @@ class WordIndex:
         else:
             kept[key] = rows
         return rows
-
-    def record(self, row: int) -> int:
-        return row // CHUNKS
 
     def contents(self, rows: Sequence[int]) -> Mapping[int, str]:
         return self._read(rows) if self._filtered else kept_or_read(self._view.words, rows, self._read, WORDS_AT_MOST)
@@ -288,6 +293,14 @@ def of_types(rows: Iterable[Any], *wanted: Any) -> list[Any]:
     return found
 
 
+def in_columns(rows: list[Any], wanted: Sequence[set[type]]) -> list[Any]:
+    """The same, column by column, for many rows."""
+    for column, types in zip(zip(*rows, strict=True), wanted, strict=bool(rows)):
+        if not types.issuperset(map(type, column)):
+            raise misplaced("a column holds a value of another type")
+    return rows
+
+
 @dataclass(frozen=True, slots=True)
 class Sound:
     """Around what reads what a store made: what no sound one can hold is damage, and no mistake of the caller."""
@@ -370,13 +383,9 @@ class Reader:
         with self._connections as one, one_moment(one):
             condition, values = self._condition(where)
             rows = self._rows(f"{GLIMPSES} {FROM} WHERE {condition} ORDER BY r.number", values)
-        for column, types in zip(
-            zip(*ascending(rows, 0), strict=True), GLIMPSED, strict=False
-        ):  # no column without rows
-            if not types.issuperset(map(type, column)):
-                raise misplaced("a column holds a value of another type")
         with SOUND_ROWS:
-            return [_glimpse((*row[:7], json.loads(row[7]) if row[7] else NO_DATA)) for row in rows]
+            sound = in_columns(ascending(rows, 0), GLIMPSED)
+            return [_glimpse((*row[:7], json.loads(row[7]) if row[7] else NO_DATA)) for row in sound]
 
     def _chosen(self, where: Where, order: Order, limit: int | None) -> Fragment:
         condition, values = self._condition(where)
@@ -562,8 +571,8 @@ class Reader:
             through = canonical(view.readable(shelves, where.access)), *values
 
             def read(some: Sequence[int]) -> dict[int, Fact | None]:
-                rows = of_types(one.execute(sql, (canonical(some), *through)), *FACT_TYPES)
-                return {**dict.fromkeys(some), **{row[0]: Fact(row[0], known[row[1]], *row[2:]) for row in rows}}
+                rows = in_columns(one.execute(sql, (canonical(some), *through)).fetchall(), FACT_TYPES)
+                return {**dict.fromkeys(some), **{row[0]: _fact((row[0], known[row[1]], *row[2:])) for row in rows}}
 
             known, kept = view.seen.shelves, among(view.facts, (sql, *through))
             found = kept_or_read(kept, numbers, read, FACTS_AT_MOST)

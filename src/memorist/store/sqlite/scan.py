@@ -343,10 +343,15 @@ class VectorCache:
 
     @contextmanager
     def scans(
-        self, one: apsw.Connection, schema: int | None, generation: Generation, versions: Mapping[int, int]
+        self,
+        one: apsw.Connection,
+        schema: int | None,
+        generation: Generation,
+        versions: Mapping[int, int],
+        private: bool,
     ) -> Iterator[list[Scan]]:
         """Shelves, given with how often their vectors changed, as this connection sees them, or newer; nobody changes them
-        meanwhile. Inside of `one_moment`."""
+        meanwhile. Inside of `one_moment`. `private`: it sees what is not committed yet, which nobody else may."""
         found = sorted((shelf, version) for shelf, version in versions.items() if version)
         self._forget(one, generation)
         held = self._hold(schema, generation, [shelf for shelf, _ in found])
@@ -354,7 +359,7 @@ class VectorCache:
             scans = []
             for (shelf, version), each in zip(found, held, strict=True):
                 locks.enter_context(each.scan.lock)  # in the order of their numbers, so that nobody waits in a ring
-                scans.append(_current(one, generation, shelf, version, each))
+                scans.append(_current(one, generation, shelf, version, each, private))
             self._bound(len(held))
             yield scans
 
@@ -390,14 +395,16 @@ class VectorCache:
                 total -= self._held.pop(key).scan.size
 
 
-def _current(one: apsw.Connection, generation: Generation, shelf: int, version: int, held: _Held) -> Scan:
+def _current(
+    one: apsw.Connection, generation: Generation, shelf: int, version: int, held: _Held, private: bool
+) -> Scan:
     if version <= held.version:
         return held.scan
     try:
-        if one.txn_state("main") == apsw.SQLITE_TXN_WRITE:
-            private = held.scan.copy()
-            private.fill(_blocks(one, generation, shelf, held.version))
-            return private
+        if private:
+            own = held.scan.copy()
+            own.fill(_blocks(one, generation, shelf, held.version))
+            return own
         if not held.version:
             sql = "SELECT sum(count) FROM vectors WHERE generation = ? AND shelf = ?"
             held.scan.reserve(one.execute(sql, (generation.id, shelf)).get or 0)
@@ -457,7 +464,7 @@ class VectorMatcher(Reader):
     ) -> AbstractContextManager[list[Scan]]:
         sizes = self._shelves.sizes(one, view, ids)
         versions = {id: changes for id, (_, _, changes) in zip(ids, sizes, strict=True)}
-        return self._vector_cache.scans(one, view.seen.schema, known, versions)
+        return self._vector_cache.scans(one, view.seen.schema, known, versions, self._connections.has_written(one))
 
 
 def _together(scans: Sequence[Scan], numbers: Sequence[int]) -> "Floats | None":
