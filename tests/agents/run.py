@@ -414,15 +414,42 @@ def as_plugin(scene: Scene) -> None:
     scene.check("Postgres 16" in sent, "and it gets what was said all the same", sent[-2500:])
 
 
+def portable(scene: Scene) -> None:
+    """Codex reads Agent Plugins too, and says so if it does not like one."""
+    market = scene.folder / "market"
+    listed = {
+        "name": "portable",
+        "plugins": [{"name": "memorist", "source": {"source": "local", "path": "./agent-plugins"}}],
+    }
+    (market / ".agents" / "plugins").mkdir(parents=True)
+    (market / ".agents" / "plugins" / "marketplace.json").write_text(json.dumps(listed))
+    shutil.copytree(scene.folder / "plugins" / "agent-plugins", market / "agent-plugins")
+    for words in (("plugin", "remove", "memorist@memorist"), ("plugin", "marketplace", "add", str(market)),
+                  ("plugin", "add", "memorist@portable")):  # fmt: skip
+        done = scene.run("codex", *words)
+        scene.check(done.returncode == 0, f"`codex {' '.join(words)}`", done.stdout + done.stderr)
+    scene.memorist("uninstall", "codex")
+    servers = scene.run("codex", "mcp", "list").stdout
+    scene.check("PLUGIN_DATA" in servers and "memorist" in servers, "and has the server of the Agent Plugin", servers)
+
+
 def published(scenes: list[Scene]) -> None:
     """What we say is held against the schemas that come with the programs, and so is what `make test` holds it against."""
     codex = next((scene for scene in scenes if scene.client.name == "codex"), None)
     known = _schemas_of_codex() if codex is not None else {}
+    if codex is not None:  # a helper, whom its model here never asks for
+        given = json.dumps({"session_id": "s", "cwd": str(codex.work), "agent_id": "a"})
+        codex.memorist("pin", "1")
+        codex.run("sh", "-c", f"echo '{given}' | memorist hook codex SubagentStart")
+    if codex is not None:
+        portable(codex)
     for event, file in SCHEMAS_OF_CODEX.items() if codex is not None else ():
         schema = known.get(f"{file}.command.output", {"not": {}})
         said = [json.loads(each) for each in codex.answers(event) if each]
         wrong = [problem.message for each in said for problem in Draft7Validator(schema).iter_errors(each)]
-        codex.check(not wrong, f"{len(said)} answers at {event} are as Codex's own schema wants them", str(wrong))
+        codex.check(
+            bool(said) and not wrong, f"{len(said)} answers at {event} are as Codex's own schema wants them", str(wrong)
+        )
         wider = shapes.wider(shapes.codex(event), schema)
         codex.check(bool(schema.get("properties")) and not wider, f"and our shape of {event} takes no more", str(wider))
     first = scenes[0]

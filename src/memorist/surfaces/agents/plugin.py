@@ -82,7 +82,8 @@ def files() -> dict[str, str]:
         "agent-plugins/plugin.json": {"$schema": f"{SCHEMAS}/plugin.schema.json", **_ABOUT},
         "agent-plugins/mcp.json": {
             "$schema": f"{SCHEMAS}/mcp.schema.json",
-            "mcpServers": {MEMORIST: {"type": "stdio", **_server()}},
+            # By default it would be the plugin's own folder, which has another name after every update.
+            "mcpServers": {MEMORIST: {"type": "stdio", **_server(), "cwd": "${PLUGIN_DATA}"}},
         },
     }
     ours = {
