@@ -439,7 +439,7 @@ def published(scenes: list[Scene]) -> None:
     known = _schemas_of_codex() if codex is not None else {}
     if codex is not None:  # a helper, whom its model here never asks for
         given = json.dumps({"session_id": "s", "cwd": str(codex.work), "agent_id": "a"})
-        codex.memorist("pin", "1")
+        codex.memorist("remember", "--pin", "Read the plan before you change code")
         codex.run("sh", "-c", f"echo '{given}' | memorist hook codex SubagentStart")
     if codex is not None:
         portable(codex)

@@ -186,6 +186,7 @@ def test_the_demo_runs(tmp_path: Path) -> None:
         for shown in ("reinforced", "[secret:", "Postgres 16", "Postgres 15", "the journal verifies"):
             assert shown in words
         assert "one turn later, unasked: warning: Take a snapshot" in words
+        assert "Its model also gets:" in words and "claude-code was told" in words
         assert "2 facts become 1" in words and "2 facts, as they were in the evening" in words
 
 
