@@ -14,6 +14,8 @@ import subprocess
 import sys
 import tempfile
 import time
+import urllib.parse
+import urllib.request
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
@@ -97,7 +99,7 @@ class Client:
     words: tuple[str, ...]  # that ask it something and end
     resume: Callable[[str], tuple[str, ...]]
     fork: Callable[[str], tuple[str, ...]] | None  # None: it has none without a terminal
-    compact: Callable[[str], tuple[str, ...]]
+    compact: Callable[[str], tuple[str, ...]] | None  # None: by the server that it has
     call: tuple[str, ...]  # so that a tool is called without asking
     events: tuple[str, ...]  # that it says in every session
     files: tuple[str, ...]
@@ -107,8 +109,6 @@ class Client:
 CODEX_WORDS = ("codex", "exec", "--skip-git-repo-check", "--dangerously-bypass-hook-trust")
 COMPACTING = ("-c", "model_auto_compact_token_limit=5")
 COMPACTION = {"gemini": "PreCompress", "opencode": "experimental.session.compacting"}
-# A model that is said to have room for nothing.
-SMALL = '{"provider": {"mock": {"models": {"m": {"limit": {"context": 12, "output": 1}}}}}}'
 OPENCODE_WORDS = ("opencode", "run", "--format", "json")
 GEMINI_WORDS = ("gemini", "-m", "gemini-2.5-flash", "-o", "json")
 CLIENTS = {
@@ -139,7 +139,7 @@ CLIENTS = {
         Client(
             "opencode", OPENCODE_WORDS, lambda id: (*OPENCODE_WORDS, "--session", id),
             lambda id: (*OPENCODE_WORDS, "--session", id, "--fork"),
-            lambda id: ("env", f"OPENCODE_CONFIG_CONTENT={SMALL}", *OPENCODE_WORDS, "--session", id, "And now?"), ("--auto",),
+            None, ("--auto",),
             ("session.created", "chat.message", "session.idle"), (".config/opencode/opencode.json",),
             lambda question: (*OPENCODE_WORDS, "--command", "memorist", question),
         ),
@@ -349,9 +349,29 @@ def forked(scene: Scene, session: str) -> None:
 def compacted(scene: Scene, session: str) -> None:
     event = COMPACTION.get(scene.client.name, "PreCompact")
     before = len(scene.hooks(event))
-    scene.say(scene.client.compact(session))
+    if scene.client.compact is None:
+        by_server(scene, session)
+    else:
+        scene.say(scene.client.compact(session))
     fired = scene.hooks(event)[before:]
     scene.check(len(fired) > 0, "a hook is called before a compaction", f"{len(fired)}")
+
+
+def by_server(scene: Scene, session: str) -> None:
+    """OpenCode compacts at a terminal, which talks to this server."""
+    program = shutil.which("opencode", path=scene.environment()["PATH"]) or "opencode"
+    words = [program, "serve", "--port", "0", "--hostname", "127.0.0.1"]
+    said = {"stdout": subprocess.PIPE, "stderr": subprocess.STDOUT, "text": True}
+    with subprocess.Popen(words, cwd=scene.work, env=scene.environment(), **said) as server:
+        assert server.stdout is not None
+        url = next(found[0] for line in server.stdout if (found := re.search(r"http://127\.0\.0\.1:\d+", line)))
+        asked = urllib.request.Request(
+            f"{url}/session/{session}/summarize?directory={urllib.parse.quote(str(scene.work))}",
+            json.dumps({"providerID": "mock", "modelID": "m"}).encode(), {"Content-Type": "application/json"},
+        )  # fmt: skip
+        with urllib.request.urlopen(asked, timeout=PATIENCE) as answer:
+            answer.read()
+        server.terminate()
 
 
 def killed(scene: Scene) -> None:
