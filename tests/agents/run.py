@@ -326,6 +326,9 @@ def commanded(scene: Scene) -> None:
     _, sent = scene.say(scene.client.command("which queue do we use?"))
     good = "asks the memory of this project" in sent and "which queue do we use?" in sent
     scene.check(good, "a command of ours says what it is to do", sent[-2500:])
+    scene.memorist("upkeep")
+    kept = scene.said("asks the memory of this project")
+    scene.check(not kept, "and is not kept as what a person said", f"{kept}")
 
 
 def resumed(scene: Scene, session: str) -> None:

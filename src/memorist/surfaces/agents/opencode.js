@@ -80,11 +80,11 @@ export const Memorist = async ({ client, directory }) => {
       if (!started.has(sessionID)) ask.push(hook(parentID ? "session.child" : "session.created", given))
       started.add(sessionID)
       if (!parentID) ask.push(hook("chat.message", { ...given, prompt: typed(parts).map((part) => part.text).join("\n") }))
-      quietly(before(sessionID))
       const last = parts.at(-1)?.id ?? "prt_"
       for (const [at, text] of (await Promise.all(ask)).entries()) {
         if (text) parts.push({ id: `${last}z${at}`, sessionID, messageID: message.id, type: "text", text, synthetic: true })
       }
+      quietly(before(sessionID))
     },
     "experimental.session.compacting": async ({ sessionID }) => {
       await quietly(keep("experimental.session.compacting", sessionID))
