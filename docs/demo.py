@@ -3,6 +3,7 @@
 One SQLite file in a temporary folder; no key, no network.
 """
 
+import json
 import os
 import shutil
 import subprocess
@@ -231,6 +232,52 @@ def night(path: Path) -> None:
         say(f"  undo      {memory.count({'kind': 'fact'})} facts, as they were in the evening")
 
 
+def agent(folder: Path) -> None:
+    say(
+        "\nAnd in your coding agent. Two lines give it all of this; here is what they would change, in a home made for this demo."
+    )
+    home, work, transcript = folder / "home", folder / "compass", folder / "compass.jsonl"
+    (home / ".claude").mkdir(parents=True)
+    work.mkdir()
+    say("  install   claude-code --dry-run")
+    for line in _program(home, work, "install", "claude-code", "--dry-run").splitlines():
+        if line.startswith("+++") or ("UserPromptSubmit" in line and "command" in line):
+            say(f"            {line.replace(str(home), '~').lstrip('+ ')}")
+    said = "We decided that the map server is written in Go."
+    say(f"  monday    you say: {said}")
+    turn = {"type": "user", "uuid": "u1", "sessionId": "monday", "message": {"role": "user", "content": said}}
+    transcript.write_text(json.dumps({**turn, "timestamp": "2026-05-04T09:00:00Z"}) + "\n", encoding="utf-8")
+    common = {"cwd": str(work), "transcript_path": str(transcript)}
+    for event in ("SessionStart", "Stop", "SessionEnd"):
+        _hook(home, work, event, {**common, "session_id": "monday"})
+    question = "what is the map server written in?"
+    _hook(home, work, "SessionStart", {**common, "session_id": "tuesday", "transcript_path": None})
+    told = _hook(home, work, "UserPromptSubmit", {**common, "session_id": "tuesday", "prompt": question})
+    say(f"  tuesday   you ask: {question}  Its model also gets:")
+    for line in told.splitlines():
+        if said in line:
+            say(f"            {line}")
+    [receipt] = json.loads(_program(home, work, "receipts", "--limit", "1", "--json"))
+    say(f"  receipts  {receipt['client']} was told {receipt['tokens']} tokens in session {receipt['session']}")
+
+
+def _hook(home: Path, work: Path, event: str, given: dict[str, str | None]) -> str:
+    """What Claude Code would put before its model."""
+    document = _program(home, work, "hook", "claude-code", event, given=json.dumps(given))
+    return str(json.loads(document)["hookSpecificOutput"]["additionalContext"]) if document else ""
+
+
+def _program(home: Path, work: Path, *words: str, given: str = "") -> str:
+    """The program itself, as an agent finds it on the PATH."""
+    path = f"{Path(sys.executable).parent}{os.pathsep}{os.defpath}"
+    own = {"HOME": str(home), "PATH": path, "MEMORIST_DB": str(home.with_name("memory.db"))}
+    own |= {"MEMORIST_CONFIG": str(home / "config.toml"), "MEMORIST_HOOK_MS": "5000"}
+    done = subprocess.run(
+        [sys.executable, "-m", "memorist", *words], cwd=work, env=os.environ | own, input=given, capture_output=True, text=True
+    )  # fmt: skip
+    return done.stdout
+
+
 def _killed_while_talking(path: Path) -> int:
     """Another process goes on with the talk until it is killed in the middle of a word. → how many turns it was told are stored"""
     script = (
@@ -268,6 +315,7 @@ def main() -> None:
         saturday(path)
         sunday(path)
         night(path)
+        agent(Path(folder))
         say(f"\nAll of it was one file of {path.stat().st_size // 1024} KiB, private to you, gone with this demo.")
 
 

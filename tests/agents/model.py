@@ -1,4 +1,4 @@
-"""A model on the loopback interface that speaks the three dialects which the clients speak, and keeps what it was sent.
+"""A model on the loopback interface that speaks the dialects which the clients speak, and keeps what it was sent.
 
 It answers "Noted." to everything, but calls the tool that a prompt names: `CALL memory_search {"query": "…"}` in the last words
 of a person makes it call the tool whose name ends so, with these arguments; again, while the client says that its server has not
@@ -198,7 +198,40 @@ def _to_gemini(call: Call | None, id: str, streamed: bool) -> tuple[str, str]:
     return _events(answer) if streamed else ("application/json", json.dumps(answer))
 
 
+def _opencode_hears(body: Body) -> Heard:
+    said, results = "", list[str]()
+    for message in body["messages"]:
+        if message["role"] == "user":
+            words = " ".join(str(part.get("text", "")) for part in _parts(message["content"]))
+            said, results = words.replace('\\"', '"'), []  # it puts what has blanks into quotes, and these into others
+        elif message["role"] == "tool":
+            results.append(json.dumps(message))
+    return said, results, [tool["function"]["name"] for tool in body.get("tools", [])]
+
+
+def _to_opencode(call: Call | None, id: str, streamed: bool) -> tuple[str, str]:
+    message: Body = {"role": "assistant", "content": SAID}
+    if call:
+        function = {"name": call[0], "arguments": json.dumps(call[1])}
+        message = {
+            "role": "assistant",
+            "tool_calls": [{"index": 0, "id": id, "type": "function", "function": function}],
+        }
+    end = "tool_calls" if call else "stop"
+    usage = {"prompt_tokens": 10, "completion_tokens": 2, "total_tokens": 12}
+    about = {"id": id, "object": "chat.completion.chunk", "created": 1, "model": "m"}
+    if not streamed:
+        return "application/json", json.dumps(
+            {**about, "choices": [{"index": 0, "message": message, "finish_reason": end}], "usage": usage}
+        )
+    return _events(
+        {**about, "choices": [{"index": 0, "delta": message, "finish_reason": None}]},
+        {**about, "choices": [{"index": 0, "delta": {}, "finish_reason": end}], "usage": usage},
+    )
+
+
 _DIALECTS = {
+    "/chat/completions": (_opencode_hears, _to_opencode),
     "/messages": (_claude_hears, _to_claude),
     "/responses": (_codex_hears, _to_codex),
     ":streamGenerateContent": (_gemini_hears, _to_gemini),

@@ -1,5 +1,6 @@
-"""`make agents`: Claude Code, Codex and Gemini CLI themselves, against a model on the loopback interface, each with a home and a
-repository that are made for it. Nobody here wrote them, so what they send to their model shows whether the memory reached it.
+"""`make agents`: Claude Code, Codex, Gemini CLI and OpenCode themselves, against a model on the loopback interface, each with a
+home and a repository that are made for it. Nobody here wrote them, so what they send to their model shows whether the memory
+reached it.
 
 A client that cannot be installed fails the job. `make agents CLIENT=codex` runs one of them.
 """
@@ -13,26 +14,47 @@ import subprocess
 import sys
 import tempfile
 import time
+import urllib.parse
+import urllib.request
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
+from io import BytesIO
 from itertools import chain
 from pathlib import Path
 from typing import Any
+from zipfile import ZipFile
 
 import model
+from jsonschema import Draft7Validator
 
 import node
+import shapes
+from memorist.surfaces.agents import plugin
 
 BUILD = node.BUILD / "agents"
 PACKAGES = {
     "@anthropic-ai/claude-code": "2.1.326",
     "@openai/codex": "0.169.0",
     "@google/gemini-cli": "0.61.0",
+    "opencode-ai": "1.18.33",
+    "@anthropic-ai/mcpb": "2.1.2",
 }
+SCHEMAS_OF_CODEX = {
+    "SessionStart": "session-start",
+    "UserPromptSubmit": "user-prompt-submit",
+    "SubagentStart": "subagent-start",
+}
+MCPB = BUILD / "node_modules" / "@anthropic-ai" / "mcpb" / "schemas"
+NAMED = (
+    "commands",
+    "skills/memorist",
+    "opencode/plugins",
+    "opencode/commands",
+)  # folders that are made for files of ours
 PATIENCE = 300  # seconds for one turn, on a machine that has other things to do
 REAL = Path(sys.executable).parent / "memorist"
-SESSION = re.compile(r'session[_ ]id"?: *"?([0-9a-f-]{36})')
+SESSION = re.compile(r'session[_ ]?[iI][dD]"?: *"?([0-9a-f-]{36}|ses_\w+)')
 # Stands before the real program on the PATH, and writes down what each hook was handed, answered, and how it ended.
 SHIM = """#!/bin/sh
 [ "$1" = hook ] || exec "{real}" "$@"
@@ -53,6 +75,14 @@ base_url = "{url}"
 wire_api = "responses"
 requires_openai_auth = false
 """
+OPENCODE = """{{
+  "$schema": "https://opencode.ai/config.json",
+  // a model on this machine
+  "model": "mock/m", "small_model": "mock/m", "autoupdate": false, "share": "disabled",
+  "provider": {{"mock": {{"npm": "@ai-sdk/openai-compatible", "name": "mock", "models": {{"m": {{"name": "m"}}}},
+    "options": {{"baseURL": "{url}", "apiKey": "none"}}}}}},
+}}
+"""
 GEMINI = """{
   // nobody is here to sign in
   "security": {"auth": {"selectedType": "gemini-api-key"}, "folderTrust": {"enabled": false}},
@@ -69,14 +99,17 @@ class Client:
     words: tuple[str, ...]  # that ask it something and end
     resume: Callable[[str], tuple[str, ...]]
     fork: Callable[[str], tuple[str, ...]] | None  # None: it has none without a terminal
-    compact: Callable[[str], tuple[str, ...]]
+    compact: Callable[[str], tuple[str, ...]] | None  # None: by the server that it has
     call: tuple[str, ...]  # so that a tool is called without asking
     events: tuple[str, ...]  # that it says in every session
     files: tuple[str, ...]
+    command: Callable[[str], tuple[str, ...]]  # by which a person asks our command something
 
 
 CODEX_WORDS = ("codex", "exec", "--skip-git-repo-check", "--dangerously-bypass-hook-trust")
 COMPACTING = ("-c", "model_auto_compact_token_limit=5")
+COMPACTION = {"gemini": "PreCompress", "opencode": "experimental.session.compacting"}
+OPENCODE_WORDS = ("opencode", "run", "--format", "json")
 GEMINI_WORDS = ("gemini", "-m", "gemini-2.5-flash", "-o", "json")
 CLIENTS = {
     client.name: client
@@ -88,17 +121,27 @@ CLIENTS = {
             lambda id: ("claude", "--output-format", "json", "--resume", id, "-p", "/compact"),
             ("--allowedTools", "mcp__memorist__memory_search"),
             ("SessionStart", "UserPromptSubmit", "Stop", "SessionEnd"), (".claude/settings.json",),
+            lambda question: ("claude", "--output-format", "json", "-p", f"/memorist {question}"),
         ),
         Client(
             "codex", CODEX_WORDS, lambda id: (*CODEX_WORDS, "resume", id), lambda id: (*CODEX_WORDS, "fork", id),
             lambda id: (*CODEX_WORDS, *COMPACTING, "resume", id, "And now?"),
             ("--dangerously-bypass-approvals-and-sandbox",),
             ("SessionStart", "UserPromptSubmit", "Stop", "SessionEnd"), (".codex/hooks.json", ".codex/config.toml"),
+            lambda question: (*CODEX_WORDS, f"$memorist {question}"),
         ),
         Client(
             "gemini", (*GEMINI_WORDS, "-p"), lambda id: (*GEMINI_WORDS, "--resume", id, "-p"), None,
             lambda id: (*GEMINI_WORDS, "--resume", id, "-p", "And now?"), ("--approval-mode", "yolo"),
             ("SessionStart", "BeforeAgent", "AfterAgent", "SessionEnd"), (".gemini/settings.json",),
+            lambda question: (*GEMINI_WORDS, "-p", f"/memorist {question}"),
+        ),
+        Client(
+            "opencode", OPENCODE_WORDS, lambda id: (*OPENCODE_WORDS, "--session", id),
+            lambda id: (*OPENCODE_WORDS, "--session", id, "--fork"),
+            None, ("--auto",),
+            ("session.created", "chat.message", "session.idle"), (".config/opencode/opencode.json",),
+            lambda question: (*OPENCODE_WORDS, "--command", "memorist", question),
         ),
     )
 }  # fmt: skip
@@ -118,6 +161,7 @@ PLUGIN = {
         ("gemini", "extensions", "validate", "FOLDER/gemini"),
         ("gemini", "extensions", "install", "FOLDER/gemini", "--consent"),
     ),
+    "opencode": (("cp", "-r", "FOLDER/opencode/.", "HOME/.config/opencode/"),),
 }
 
 
@@ -158,6 +202,7 @@ class Scene:
         for folder in (
             self.home / ".codex",
             self.home / ".gemini",
+            self.home / ".config" / "opencode",
             self.work,
             self.folder / "bin",
             self.folder / "hooks",
@@ -165,6 +210,7 @@ class Scene:
             folder.mkdir(parents=True)
         (self.home / ".codex" / "config.toml").write_text(CODEX.format(url=self.model.url))
         (self.home / ".gemini" / "settings.json").write_text(GEMINI)
+        (self.home / ".config" / "opencode" / "opencode.json").write_text(OPENCODE.format(url=self.model.url))
         shim = self.folder / "bin" / "memorist"
         shim.write_text(SHIM.format(real=REAL, log=self.folder / "hooks"))
         shim.chmod(0o755)
@@ -236,6 +282,7 @@ def whole_life(scene: Scene) -> None:
     )
     first = two_sessions(scene)
     tool_call(scene)
+    commanded(scene)
     resumed(scene, first)
     if client.fork is not None:
         forked(scene, first)
@@ -246,6 +293,7 @@ def whole_life(scene: Scene) -> None:
     after = {name: _content(scene.home / name) for name in client.files}
     scene.check(after == before, "uninstalled, its files are what they were, byte for byte", f"{before}\n{after}")
     left = [str(file) for file in scene.home.glob(".*/*.json") if b"memorist hook" in file.read_bytes()]
+    left += [str(file) for name in NAMED for file in scene.home.glob(f".*/{name}")]
     claude = scene.home / ".claude.json"
     servers = json.loads(claude.read_text()).get("mcpServers", {}) if claude.exists() else {}
     scene.check(not left and not servers, "and nothing of ours is left", f"{left} {servers}")
@@ -274,9 +322,18 @@ def tool_call(scene: Scene) -> None:
     scene.check(good, "a tool of ours is called, and its result sent", f"{results} {sent[-2000:]}")
 
 
+def commanded(scene: Scene) -> None:
+    _, sent = scene.say(scene.client.command("which queue do we use?"))
+    good = "asks the memory of this project" in sent and "which queue do we use?" in sent
+    scene.check(good, "a command of ours says what it is to do", sent[-2500:])
+    scene.memorist("upkeep")
+    kept = scene.said("asks the memory of this project")
+    scene.check(not kept, "and is not kept as what a person said", f"{kept}")
+
+
 def resumed(scene: Scene, session: str) -> None:
     scene.say(scene.client.resume(session), "Billing goes through Stripe only.")
-    source = scene.hooks("SessionStart")[-1]
+    source = scene.hooks(scene.client.events[0])[-1]
     scene.check(source["session_id"] == session, "a session that is resumed keeps its name", f"{session} {source}")
     scene.memorist("upkeep")
     kept = scene.said("Billing goes through Stripe"), scene.said("We decided that staging runs")
@@ -293,11 +350,31 @@ def forked(scene: Scene, session: str) -> None:
 
 
 def compacted(scene: Scene, session: str) -> None:
-    event = "PreCompress" if scene.client.name == "gemini" else "PreCompact"
+    event = COMPACTION.get(scene.client.name, "PreCompact")
     before = len(scene.hooks(event))
-    scene.say(scene.client.compact(session))
+    if scene.client.compact is None:
+        by_server(scene, session)
+    else:
+        scene.say(scene.client.compact(session))
     fired = scene.hooks(event)[before:]
     scene.check(len(fired) > 0, "a hook is called before a compaction", f"{len(fired)}")
+
+
+def by_server(scene: Scene, session: str) -> None:
+    """OpenCode compacts at a terminal, which talks to this server."""
+    program = shutil.which("opencode", path=scene.environment()["PATH"]) or "opencode"
+    words = [program, "serve", "--port", "0", "--hostname", "127.0.0.1"]
+    said = {"stdout": subprocess.PIPE, "stderr": subprocess.STDOUT, "text": True}
+    with subprocess.Popen(words, cwd=scene.work, env=scene.environment(), **said) as server:
+        assert server.stdout is not None
+        url = next(found[0] for line in server.stdout if (found := re.search(r"http://127\.0\.0\.1:\d+", line)))
+        asked = urllib.request.Request(
+            f"{url}/session/{session}/summarize?directory={urllib.parse.quote(str(scene.work))}",
+            json.dumps({"providerID": "mock", "modelID": "m"}).encode(), {"Content-Type": "application/json"},
+        )  # fmt: skip
+        with urllib.request.urlopen(asked, timeout=PATIENCE) as answer:
+            answer.read()
+        server.terminate()
 
 
 def killed(scene: Scene) -> None:
@@ -344,17 +421,82 @@ def as_plugin(scene: Scene) -> None:
     client, folder = scene.client, scene.folder / "plugins"
     scene.memorist("plugin", str(folder))
     for words in PLUGIN[client.name]:
-        done = scene.run(*(word.replace("FOLDER", str(folder)) for word in words))
+        named = (word.replace("FOLDER", str(folder)).replace("HOME", str(scene.home)) for word in words)
+        done = scene.run(*named)
         scene.check(done.returncode == 0, f"`{' '.join(words)}`", done.stdout[-1500:] + done.stderr[-1500:])
     _, sent = scene.say(client.words, "which database does staging run?")
     scene.check("Postgres 16" in sent, "with the plugin alone it gets what was said", sent[-2500:])
     scene.memorist("install", client.name)
+    if client.name == "opencode":  # it is the same file
+        return
     before = {name: len(scene.answers(name)) for event in client.events for name in (event, f"{event}--plugin")}
     _, sent = scene.say(client.words, "which database does staging run?")
     new = {name: scene.answers(name)[many:] for name, many in before.items()}
     silent = [*chain(*(new[f"{event}--plugin"] for event in client.events))]
     scene.check(len(silent) >= 4 and not any(silent), "with our lines beside it, its hooks say nothing", str(new))
     scene.check("Postgres 16" in sent, "and it gets what was said all the same", sent[-2500:])
+
+
+def portable(scene: Scene) -> None:
+    """Codex reads Agent Plugins too, and says so if it does not like one."""
+    market = scene.folder / "market"
+    listed = {
+        "name": "portable",
+        "plugins": [{"name": "memorist", "source": {"source": "local", "path": "./agent-plugins"}}],
+    }
+    (market / ".agents" / "plugins").mkdir(parents=True)
+    (market / ".agents" / "plugins" / "marketplace.json").write_text(json.dumps(listed))
+    shutil.copytree(scene.folder / "plugins" / "agent-plugins", market / "agent-plugins")
+    for words in (("plugin", "remove", "memorist@memorist"), ("plugin", "marketplace", "add", str(market)),
+                  ("plugin", "add", "memorist@portable")):  # fmt: skip
+        done = scene.run("codex", *words)
+        scene.check(done.returncode == 0, f"`codex {' '.join(words)}`", done.stdout + done.stderr)
+    scene.memorist("uninstall", "codex")
+    servers = scene.run("codex", "mcp", "list").stdout
+    scene.check("PLUGIN_DATA" in servers and "memorist" in servers, "and has the server of the Agent Plugin", servers)
+
+
+def published(scenes: list[Scene]) -> None:
+    """What we say is held against the schemas that come with the programs, and so is what `make test` holds it against."""
+    codex = next((scene for scene in scenes if scene.client.name == "codex"), None)
+    known = _schemas_of_codex() if codex is not None else {}
+    if codex is not None:  # a helper, whom its model here never asks for
+        given = json.dumps({"session_id": "s", "cwd": str(codex.work), "agent_id": "a"})
+        codex.memorist("remember", "--pin", "Read the plan before you change code")
+        codex.run("sh", "-c", f"echo '{given}' | memorist hook codex SubagentStart")
+    if codex is not None:
+        portable(codex)
+    for event, file in SCHEMAS_OF_CODEX.items() if codex is not None else ():
+        schema = known.get(f"{file}.command.output", {"not": {}})
+        said = [json.loads(each) for each in codex.answers(event) if each]
+        wrong = [problem.message for each in said for problem in Draft7Validator(schema).iter_errors(each)]
+        codex.check(
+            bool(said) and not wrong, f"{len(said)} answers at {event} are as Codex's own schema wants them", str(wrong)
+        )
+        wider = shapes.wider(shapes.codex(event), schema)
+        codex.check(bool(schema.get("properties")) and not wider, f"and our shape of {event} takes no more", str(wider))
+    first = scenes[0]
+    folder = first.folder / "bundle"
+    with ZipFile(BytesIO(plugin.bundle())) as packed:
+        packed.extractall(folder)
+    done = first.run("mcpb", "validate", str(folder / "manifest.json"))
+    first.check(done.returncode == 0, "`mcpb validate`", done.stdout + done.stderr)
+    manifest = json.loads((folder / "manifest.json").read_text())
+    schema = json.loads((MCPB / f"mcpb-manifest-v{manifest['manifest_version']}.schema.json").read_text())
+    wrong = [problem.message for problem in Draft7Validator(schema).iter_errors(manifest)]
+    wider = shapes.wider(shapes.BUNDLE, schema)
+    first.check(
+        not wrong and not wider, "the bundle for Claude Desktop is as its own schema wants it", f"{wrong} {wider}"
+    )
+
+
+def _schemas_of_codex() -> dict[str, Any]:
+    """Those that are inside of the program, each with its title."""
+    [program] = BUILD.glob("node_modules/@openai/codex-*/vendor/*/bin/codex")
+    content, read = program.read_bytes(), json.JSONDecoder().raw_decode
+    begins = (found.start() for found in re.finditer(rb'\{\s+"\$schema": "http://json-schema.org/draft-07', content))
+    found = (read(content[at : at + 20_000].decode("utf-8", "replace"))[0] for at in begins)
+    return {each["title"]: each for each in found if str(each.get("title")).endswith(".command.output")}
 
 
 def at_once(scenes: list[Scene]) -> None:
@@ -385,11 +527,13 @@ def _content(file: Path) -> bytes | None:
 
 def main(names: list[str]) -> int:
     node.installed(BUILD, PACKAGES)
-    # npm asks a person before it runs a package's own script; this one puts the program in its place.
-    claude = BUILD / "node_modules" / "@anthropic-ai" / "claude-code"
-    subprocess.run([node.NODE, "install.cjs"], check=True, cwd=claude, env=node.environment())
+    # npm asks a person before it runs a package's own script; these put the programs in their places.
+    for package, script in (("@anthropic-ai/claude-code", "install.cjs"), ("opencode-ai", "postinstall.mjs")):
+        folder = BUILD / "node_modules" / package
+        subprocess.run([node.NODE, script], check=True, cwd=folder, env=node.environment())
     clients = [CLIENTS[name] for name in names or CLIENTS]
     failed: list[str] = []
+    alone: list[Scene] = []
     with model.listening() as listens, tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:
         for client in clients:
             scene = Scene(client, listens, Path(folder) / client.name)
@@ -398,7 +542,9 @@ def main(names: list[str]) -> int:
             sys.stdout.write(f"--- {client.name}: {shown}\n")
             whole_life(scene)
             as_plugin(scene)
-            failed += scene.failed
+            alone.append(scene)
+        published(alone)
+        failed += [what for scene in alone for what in scene.failed]
         if len(clients) > 1:
             sys.stdout.write("--- all at once\n")
             scenes = [Scene(client, listens, Path(folder) / "together") for client in clients]

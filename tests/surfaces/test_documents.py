@@ -1,5 +1,6 @@
 """What the documents tell people to type works, in the order in which they tell it."""
 
+import json
 import os
 import re
 import shlex
@@ -12,6 +13,7 @@ from typing import NamedTuple
 import pytest
 
 import warm
+from memorist.surfaces.agents.clients import CLIENTS
 
 ROOT = Path(__file__).parents[2]
 GUIDE = (ROOT / "docs" / "guide.md").read_text(encoding="utf-8")
@@ -126,6 +128,25 @@ def test_the_commands_of_the_conversations_page_work(tmp_path: Path, place: Plac
 
 @needs_sh
 @pytest.mark.covers("D3")
+@pytest.mark.skipif(sys.platform in ("darwin", "win32"), reason="applications keep their settings elsewhere there")
+@pytest.mark.parametrize("name", CLIENTS)
+def test_the_page_of_an_agent_says_what_it_changes(name: str, place: Place) -> None:
+    """Its lines work, in a home where the agent is; it names exactly the files that are changed; and they are gone afterwards."""
+    page = (ROOT / "docs" / "agents" / f"{name}.md").read_text(encoding="utf-8")
+    place.env["PATH"] = os.pathsep.join(
+        (str(place.bin), "/usr/bin", "/bin")
+    )  # without the agents that are on this machine
+    home = place.folder / "home"
+    (home / CLIENTS[name].folder).mkdir(parents=True)
+    place.follow(page)
+    assert not any(file.is_file() for file in (home / CLIENTS[name].folder).rglob("*"))
+    planned = json.loads(place.run("memorist", "install", name, "--dry-run", "--json"))[name]["files"]
+    named = re.findall(r"^\| `~/([^`]+)` \|", page, re.M)
+    assert sorted(named) == sorted(str(Path(file).relative_to(home)) for file in planned)
+
+
+@needs_sh
+@pytest.mark.covers("D3")
 def test_the_readme_holds_for_a_built_wheel(tmp_path: Path) -> None:
     """Its own `pip install`, with the wheel in place of the name; the dependencies are those of this environment."""
     assert console_lines(README)[0] == "pip install memorist"
@@ -165,6 +186,7 @@ def test_the_demo_runs(tmp_path: Path) -> None:
         for shown in ("reinforced", "[secret:", "Postgres 16", "Postgres 15", "the journal verifies"):
             assert shown in words
         assert "one turn later, unasked: warning: Take a snapshot" in words
+        assert "Its model also gets:" in words and "claude-code was told" in words
         assert "2 facts become 1" in words and "2 facts, as they were in the evening" in words
 
 

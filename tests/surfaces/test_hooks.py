@@ -10,7 +10,9 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from jsonschema import Draft202012Validator
 
+import shapes
 from memorist import Memory
 from memorist.errors import StoreUnavailable
 from memorist.files.transfer import import_files
@@ -121,6 +123,30 @@ def test_off_is_off(work: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert told("claude-code", "UserPromptSubmit", prompt="which database does staging run?") == ""
 
 
+@pytest.mark.parametrize(("event", "given"), [
+    ("SessionStart", {"source": "startup"}), ("SubagentStart", {"agent_id": "a1"}),
+    ("UserPromptSubmit", {"prompt": "which database does staging run?"}),
+])  # fmt: skip
+def test_codex_gets_the_shape_that_it_publishes(event: str, given: dict[str, Any], work: Path) -> None:
+    """It throws an answer away that has a member more than it knows, such as those that others take."""
+    say("Staging runs Postgres 16")
+    with Memory() as memory:
+        memory.pin(1)
+    said: list[str] = []
+    hooks.answer("codex", event, json.dumps({"session_id": "s1", "cwd": str(work), **given}).encode(), said.append)
+    [document] = map(json.loads, said)
+    judge = Draft202012Validator(shapes.codex(event))
+    assert "Postgres 16" in document["hookSpecificOutput"]["additionalContext"] and judge.is_valid(document)
+    document["hookSpecificOutput"]["sessionTitle"] = "Staging"
+    assert not judge.is_valid(document)
+
+
+@pytest.mark.parametrize("event", ["PreCompact", "Stop", "SessionEnd"])
+def test_codex_gets_nothing_where_it_reads_no_context(event: str, work: Path) -> None:
+    say("Staging runs Postgres 16")
+    assert told("codex", event, prompt="which database does staging run?") == ""
+
+
 # ---------------------------------------------------------------- what is kept
 
 # How Gemini CLI puts what it was told before a prompt, which then is in the next prompt and in its transcript.
@@ -171,6 +197,19 @@ def test_a_transcript_is_read_by_the_next_session(work: Path) -> None:
         assert any("Postgres 16" in each.text for each in memory.list({"session": "s1"})), (
             "and what was found in it is kept"
         )
+
+
+def test_what_an_agent_hands_over_itself_is_kept_once(work: Path) -> None:
+    """OpenCode writes no transcript that can be read: its plugin hands over what is new, and sometimes what was handed over."""
+    said = {"id": "m1", "role": "user", "timestamp": "2026-05-06T12:00:00Z"}
+    messages = [
+        {**said, "content": [{"type": "text", "text": "We use Kafka.<private>my pin is 4711</private>"}]},
+        {**said, "id": "m2", "role": "assistant", "content": "Noted."}, "no message", {"role": 7},
+    ]  # fmt: skip
+    assert told("opencode", "session.idle", messages=messages) == ""
+    told("opencode", "experimental.session.compacting", messages=messages)
+    told("opencode", "session.idle", messages=[], agent_id="a1")
+    assert turns() == [("assistant", "agent", "Noted."), ("user", "recorded", "We use Kafka.")]
 
 
 def test_reading_goes_on_where_it_was_and_keeps_nothing_twice(work: Path, cli: Cli) -> None:

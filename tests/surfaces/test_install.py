@@ -6,6 +6,7 @@ import re
 import stat
 import string
 import threading
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -13,9 +14,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memorist.errors import Invalid, Refused
+from memorist.errors import Invalid, MemoristError, Refused
 from memorist.surfaces import settings
-from memorist.surfaces.agents import install, splice
+from memorist.surfaces.agents import install, skills, splice
 from memorist.surfaces.agents.clients import CLIENTS
 from surfaces.conftest import Cli
 
@@ -196,6 +197,76 @@ def test_a_memorist_of_somebody_else_is_left_alone(home: Path) -> None:
     assert json.loads((home / ".claude.json").read_text())["mcpServers"]["memorist"] == {"command": "other-program"}
 
 
+def test_the_notes_of_another_version_are_left_to_it(home: Path) -> None:
+    install.install(CLIENTS["gemini"])
+    notes = our_copies().parent / "installed.json"
+    newer = json.dumps({name: {**each, "since": "9.0"} for name, each in json.loads(notes.read_text()).items()})
+    notes.write_text(newer)
+    before = tree(home)
+    for work in (install.install, install.remove):
+        with pytest.raises(Invalid, match=r"installed\.json cannot be read .* use the memorist that wrote it"):
+            work(CLIENTS["gemini"])
+    assert tree(home) == before
+
+
+# ---------------------------------------------------------------- files that are ours
+
+
+@pytest.fixture
+def opencode(home: Path) -> Path:
+    """Where the plugin and the command of OpenCode are put; its folder is there, and nothing in it."""
+    folder = home / ".config" / "opencode"
+    folder.mkdir(parents=True)
+    return folder
+
+
+def test_files_of_ours_come_and_go_with_their_folders(opencode: Path) -> None:
+    client = CLIENTS["opencode"]
+    assert client.hooks is not None
+    install.install(client)
+    assert install.entries_of(client) == [*client.hooks.events.values(), "command", "server"]
+    assert "memorist hook opencode" in (opencode / "plugins" / "memorist.js").read_text()
+    (opencode / "commands" / "mine.md").write_text("mine")
+    install.remove(client)
+    assert install.entries_of(client) == [] and [*opencode.rglob("*")] == [
+        opencode / "commands",
+        opencode / "commands" / "mine.md",
+    ]
+
+
+def test_a_file_of_ours_follows_a_newer_version(opencode: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    client, file = CLIENTS["opencode"], opencode / "plugins" / "memorist.js"
+    with monkeypatch.context() as older:
+        older.setattr(skills, "plugin_of_opencode", lambda: "// memorist hook opencode, as it was\n")
+        install.install(client)
+    install.install(client)
+    assert file.read_text() == skills.plugin_of_opencode()
+    install.remove(client)
+    assert not file.parent.exists()
+
+
+@pytest.mark.parametrize("theirs", ["// nobody's\n", "// memorist hook opencode, by somebody else\n"])
+def test_a_file_that_somebody_else_wrote_stays(theirs: str, opencode: Path) -> None:
+    client, file = CLIENTS["opencode"], opencode / "plugins" / "memorist.js"
+    file.parent.mkdir()
+    file.write_text(theirs)
+    said = [said for change in install.install(client) for said in change.told]
+    assert any("is another than ours" in each for each in said) and file.read_text() == theirs
+    said = [said for change in install.remove(client) for said in change.told]
+    assert file.read_text() == theirs and any("stays" in each for each in said) == ("memorist" in theirs)
+
+
+def test_a_file_of_ours_that_the_user_removed_or_changed_stays_so(opencode: Path) -> None:
+    client, file = CLIENTS["opencode"], opencode / "plugins" / "memorist.js"
+    install.install(client)
+    (opencode / "commands" / "memorist.md").unlink()
+    file.write_text(file.read_text() + "// mine\n")
+    install.install(client)
+    assert not (opencode / "commands" / "memorist.md").exists() and file.read_text().endswith("// mine\n")
+    install.remove(client)
+    assert file.read_text().endswith("// mine\n")
+
+
 def our_copies() -> Path:
     user = settings.user_file()
     assert user is not None
@@ -286,6 +357,35 @@ def test_a_file_with_an_error_is_named_and_untouched(home: Path) -> None:
     assert file.read_text() == '{\n  "model": "opus"\n  "x": 1\n}\n' and not (home / ".claude.json").exists()
 
 
+def test_toml_with_an_error_is_named_and_untouched(home: Path) -> None:
+    file = home / ".codex" / "config.toml"
+    file.write_text('model = "x"\n[other\n')
+    before = tree(home)
+    for work in (install.install, install.remove):
+        with pytest.raises(Invalid, match=r"config\.toml.*line 2"):
+            work(CLIENTS["codex"])
+    assert tree(home) == before, "nothing of the hooks either"
+
+
+def test_without_a_home_nothing_is_written(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def nobody() -> Path:
+        raise RuntimeError("Could not determine home directory.")
+
+    before = tree(home)
+    monkeypatch.setattr(Path, "home", nobody)
+    for work in (install.install, install.remove, install.entries_of):
+        with pytest.raises(Invalid, match="set HOME"):
+            work(CLIENTS["claude-code"])
+    assert tree(home) == before
+
+
+def test_a_folder_in_the_place_of_a_file_is_refused(home: Path) -> None:
+    (home / ".gemini" / "settings.json").mkdir()
+    with pytest.raises(MemoristError, match=r"settings\.json"):
+        install.install(CLIENTS["gemini"])
+    assert [*(home / ".gemini" / "settings.json").iterdir()] == []
+
+
 def test_a_read_only_file_is_refused(home: Path) -> None:
     file = home / ".claude" / "settings.json"
     file.write_text("{}")
@@ -319,6 +419,19 @@ def test_a_cloned_project_does_not_choose_the_file(home: Path, tmp_path: Path) -
     assert elsewhere.read_text() == "{}"
 
 
+@pytest.mark.skipif(os.name != "posix", reason="links of this kind")
+def test_nor_does_a_folder_of_it_that_leads_elsewhere(home: Path, tmp_path: Path) -> None:
+    project = tmp_path / "clone"
+    project.mkdir()
+    install.install(CLIENTS["claude-code"])
+    (project / ".claude").symlink_to(home / ".claude")
+    before = tree(home)
+    for work in (install.install, install.remove):
+        with pytest.raises(Refused, match="outside of its folder"):
+            work(CLIENTS["claude-code"], project)
+    assert tree(home) == before
+
+
 def test_a_session_that_is_over_waits_for_nobody(home: Path) -> None:
     """Codex warns of a hook there that may take longer than three seconds; Gemini counts in thousandths."""
     for name, file, most in (("codex", ".codex/hooks.json", 3), ("gemini", ".gemini/settings.json", 3000)):
@@ -343,6 +456,27 @@ def test_two_at_once(home: Path) -> None:
         each.join()
     hooks = json.loads((home / ".codex" / "hooks.json").read_text())["hooks"]
     assert not problems and all(len(entries) == 1 for entries in hooks.values())
+
+
+def test_in_and_out_at_once_leaves_a_whole_file(home: Path) -> None:
+    client, file = CLIENTS["gemini"], home / ".gemini" / "settings.json"
+    file.write_text(COMMENTED)
+    problems: list[BaseException] = []
+
+    def run(work: Callable[..., Any]) -> None:
+        try:
+            work(client)
+        except BaseException as problem:
+            problems.append(problem)
+
+    each = [threading.Thread(target=run, args=(work,)) for work in (install.install, install.remove) * 3]
+    for thread in each:
+        thread.start()
+    for thread in each:
+        thread.join()
+    assert not problems and len(install.entries_of(client)) in (0, 7), "all of it or nothing"
+    install.remove(client)
+    assert file.read_text() == COMMENTED and install.entries_of(client) == []
 
 
 def test_without_the_program_on_the_path_nothing_is_written(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:

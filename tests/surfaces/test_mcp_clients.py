@@ -13,7 +13,7 @@ import pytest
 from memorist.surfaces.mcp import tools
 from surfaces.agents import Agent, talk_stdio
 
-PAGES = Path(__file__).parents[2] / "docs" / "clients"
+PAGES = Path(__file__).parents[2] / "docs" / "agents"
 BLOCK = re.compile(r"```(\w+)\n(.*?)```", re.S)
 SERVERS = ("mcpServers", "servers", "mcp", "context_servers", "mcp_servers")
 ADDING = re.compile(r"(?:claude|codex|gemini) mcp add (?:--scope user )?memorist (?:-- )?(memorist mcp.*)")
@@ -43,10 +43,10 @@ COMMANDS = sorted(set(commands()))
 
 
 def test_every_page_has_lines_and_the_list_names_every_page() -> None:
-    pages = {page.stem for page in PAGES.glob("*.md")} - {"README"}
+    pages = {page.stem for page in PAGES.glob("*.md")}
     assert {name for name, _ in COMMANDS} | {"http"} == pages
-    listed = (PAGES / "README.md").read_text(encoding="utf-8")
-    assert set(re.findall(r"\]\((?!\.\.)([\w-]+)\.md\)", listed)) == pages
+    listed = PAGES.with_suffix(".md").read_text(encoding="utf-8")
+    assert set(re.findall(r"\]\(agents/([\w-]+)\.md\)", listed)) == pages
 
 
 @pytest.mark.parametrize("words", sorted({words for _, words in COMMANDS}), ids=" ".join)

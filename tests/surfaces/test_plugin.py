@@ -2,29 +2,29 @@
 
 import json
 import re
+import tomllib
+from io import BytesIO
 from pathlib import Path
+from zipfile import ZipFile
 
 import pytest
+from jsonschema import Draft202012Validator
 
+import shapes
 from memorist.errors import Refused
-from memorist.surfaces.agents import install, plugin
+from memorist.surfaces.agents import install, plugin, skills
 from memorist.surfaces.agents.clients import CLIENTS, commands_in, is_hook
 from surfaces.conftest import Cli
 
 NAME = re.compile(r"(?!.*(?:--|\.\.))[a-z0-9](?:[a-z0-9.-]*[a-z0-9])?")
 FILES = plugin.files()
 DOCUMENTS = {path: json.loads(text) for path, text in FILES.items() if path.endswith(".json")}
-AGENT_PLUGINS = {
-    "$schema",
-    "name",
-    "version",
-    "description",
-    "author",
-    "homepage",
-    "repository",
-    "license",
-    "keywords",
-    "extensions",
+with ZipFile(BytesIO(plugin.bundle())) as packed:
+    BUNDLE = json.loads(packed.read("manifest.json"))
+MANIFESTS = {
+    "plugin": (DOCUMENTS["agent-plugins/plugin.json"], shapes.PLUGIN),
+    "servers": (DOCUMENTS["agent-plugins/mcp.json"], shapes.SERVERS),
+    "bundle": (BUNDLE, shapes.BUNDLE),
 }
 
 
@@ -35,13 +35,35 @@ def test_a_manifest_names_the_plugin(path: str) -> None:
     assert re.fullmatch(r"\d+\.\d+\.\d+", manifest["version"]) and manifest["description"]
 
 
-def test_agent_plugins_take_nothing_else() -> None:
-    manifest, servers = DOCUMENTS["agent-plugins/plugin.json"], DOCUMENTS["agent-plugins/mcp.json"]
-    assert manifest.keys() <= AGENT_PLUGINS and manifest["$schema"].endswith("/1.0.0/plugin.schema.json")
-    assert manifest["author"].keys() <= {"name", "email", "url"}
-    assert servers.keys() == {"$schema", "mcpServers"} and servers["$schema"].endswith("/1.0.0/mcp.schema.json")
-    assert all(each["type"] == "stdio" and each["command"] for each in servers["mcpServers"].values())
+@pytest.mark.parametrize("name", MANIFESTS)
+def test_a_manifest_has_the_shape_that_is_published(name: str) -> None:
+    manifest, shape = MANIFESTS[name]
+    judge = Draft202012Validator(shape)
+    assert [problem.message for problem in judge.iter_errors(manifest)] == []
+    for wrong in ({**manifest, "hooks": {}}, {**manifest, "name": "Not A Name", "mcpServers": []}, {}):
+        assert not judge.is_valid(wrong), "a shape that takes anything says nothing"
+
+
+def test_agent_plugins_have_no_hooks() -> None:
     assert not any("hooks" in path for path in FILES if path.startswith("agent-plugins"))
+
+
+def test_the_bundle_starts_what_an_installation_starts() -> None:
+    """With the project that the user names in the place of ours; and it is the same to the byte, whenever it is made."""
+    started, ours = BUNDLE["server"]["mcp_config"], CLIENTS["claude-desktop"].servers.entry
+    project = BUNDLE["user_config"]["project"]["default"]
+    assert [each.replace("${user_config.project}", project) for each in started["args"]] == ours["args"]
+    assert started["command"] == ours["command"] and plugin.bundle() == plugin.bundle()
+
+
+def test_the_command_is_in_every_shape() -> None:
+    toml = tomllib.loads(skills.COMMANDS["gemini"]())
+    assert toml["description"] and "{{args}}" in toml["prompt"]
+    for name in ("claude-code", "opencode"):
+        head, body = skills.COMMANDS[name]().removeprefix("---\n").split("\n---\n")
+        assert head.startswith("description: ") and "$ARGUMENTS" in body
+    assert skills.COMMANDS["codex"]().startswith("---\nname: memorist\ndescription: ")
+    assert {name for name, each in CLIENTS.items() if each.command} == set(skills.COMMANDS)
 
 
 @pytest.mark.parametrize("name", ["claude-code", "codex", "gemini"])

@@ -185,6 +185,7 @@ CODEX = [
     codex("session_meta", id="x-1", cwd="/work/atlas", cli_version="0.166.0", source="cli"),
     words("developer", "<permissions instructions>"),
     words("user", "<environment_context>\n<cwd>/work</cwd>\n</environment_context>"),
+    words("user", "<skill>\n<name>memorist</name>\nRead it.\n</skill>"),
     words("user", "# AGENTS.md instructions for /work\n\nBe kind."),
     words("user", "Rename the table"),
     codex("event_msg", type="user_message", message="Rename the table"),

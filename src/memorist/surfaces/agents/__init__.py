@@ -6,5 +6,6 @@ install   puts our lines into those settings, and takes exactly them out again
 hooks     what an agent is told at a moment of its day
 capture   what was said to and by it, out of its transcript
 problems  what went wrong in hooks, for `memorist doctor`
-plugin    the same as plugin folders
+skills    what people ask an agent for, as files that are ours
+plugin    all of it as plugin folders
 """

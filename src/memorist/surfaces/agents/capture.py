@@ -76,6 +76,18 @@ def read_all(memory: Memory, seconds: float | None = None, session: str | None =
     return said
 
 
+def keep(memory: Memory, client: str, session: str, messages: list[Any], compacts: bool) -> None:
+    """What an agent hands over itself, because it writes no transcript: each message once, under its own id."""
+    cleaned = [_cleaned(each) for each in messages if isinstance(each, Mapping)]
+    said: list[Mapping[str, Any]] = [each for each in cleaned if each is not None]
+    if said:
+        _ingest(memory, said, Capture(client, session, Path()))
+    if said and compacts:
+        held = memory.session(session, agent=client)
+        held.flush(reason="compaction_pending")
+        held.leave()
+
+
 def _read(memory: Memory, capture: Capture, until: float | None, close: bool) -> int:
     """Reads one on. It is closed once its session has ended and nothing is left; one whose file is gone has ended."""
     said = 0

@@ -1,6 +1,7 @@
 """Which agents there are, as data: where each keeps its settings, and in which shape it wants hooks and servers of tools.
 
-An entry is ours by its mark: a hook that runs `memorist hook CLIENT …`, a server called `memorist` that runs `memorist mcp`.
+An entry is ours by its mark: a hook that runs `memorist hook CLIENT …`, a server called `memorist` that runs `memorist mcp`. Two
+files are ours as a whole, by their names: the plugin of OpenCode, which has no other hooks, and the command `/memorist`.
 """
 
 import os
@@ -15,6 +16,7 @@ from typing import Any, Literal
 from memorist.errors import Invalid
 
 MEMORIST = "memorist"
+DESK = "desk"  # the project of an application that works in no folder
 Moment = Literal["start", "prompt", "compact", "stop", "end", "helper"]
 HOOK_SECONDS = 10  # after which an agent ends a hook; it is done in a fraction of one
 AT_THE_END = 3  # seconds: nobody waits longer for a session that is over, and Codex says so
@@ -23,13 +25,26 @@ _HOOK = re.compile(r"""^"?(?:\S*[\\/])?memorist(?:\.exe)?"?\s+hook\s+([\w-]+)\s"
 
 @dataclass(frozen=True, slots=True)
 class Hooks:
-    """A file with hooks: the list of each event lies below `hooks`."""
+    """A file with hooks: the list of each event lies below `hooks`; or one that is ours as a whole, with all of them."""
 
     user: tuple[str, ...]  # below the agent's own folder
     project: tuple[str, ...]  # below a project's
     events: Mapping[Moment, str]
-    entry: Callable[[str, Moment], Any]
+    entry: Callable[[str, Moment], Any] | None = None  # None: the file is ours
     head: tuple[str, Any] | None = None  # a member that the file needs beside them
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        return tuple(self.events.values())
+
+
+@dataclass(frozen=True, slots=True)
+class Slash:
+    """A file that is ours, and becomes the command `/memorist`."""
+
+    user: tuple[str, ...]
+    project: tuple[str, ...]
+    names: tuple[str, ...] = ("command",)
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,6 +69,7 @@ class Agent:
     servers: Servers
     variable: str | None = None
     hooks: Hooks | None = None
+    command: Slash | None = None
 
     def home(self) -> Path:
         """Its own folder; where there is no user's folder either, that is said."""
@@ -66,7 +82,7 @@ class Agent:
     def _named(self) -> str | None:
         return os.environ.get(self.variable) if self.variable else None
 
-    def file(self, of: "Hooks | Servers", project: Path | None) -> Path:
+    def file(self, of: "Hooks | Servers | Slash", project: Path | None) -> Path:
         """Where the hooks or servers of this user are listed, or those of a project."""
         if project is not None:
             if of.project is None:
@@ -142,6 +158,10 @@ _GEMINI: Mapping[Moment, str] = {
 _CURSOR: Mapping[Moment, str] = {
     "start": "sessionStart", "prompt": "beforeSubmitPrompt", "compact": "preCompact", "stop": "stop", "end": "sessionEnd",
 }  # fmt: skip
+_OPENCODE: Mapping[Moment, str] = {
+    "start": "session.created", "prompt": "chat.message", "compact": "experimental.session.compacting", "stop": "session.idle",
+    "helper": "session.child",
+}  # fmt: skip
 
 _TABLE = (
     Agent(
@@ -152,6 +172,7 @@ _TABLE = (
         ),
         "CLAUDE_CONFIG_DIR",
         Hooks(("settings.json",), (".claude", "settings.json"), _CLAUDE, _nested()),
+        Slash(("commands", "memorist.md"), (".claude", "commands", "memorist.md")),
     ),
     Agent(
         "codex", "Codex", "codex", ".codex",
@@ -161,12 +182,14 @@ _TABLE = (
         ),
         "CODEX_HOME",
         Hooks(("hooks.json",), (".codex", "hooks.json"), _CLAUDE, _nested()),
+        Slash(("skills", "memorist", "SKILL.md"), (".agents", "skills", "memorist", "SKILL.md")),
     ),
     Agent(
         "gemini", "Gemini CLI", "gemini", ".gemini",
         Servers(("settings.json",), (".gemini", "settings.json"), ("mcpServers",), _STDIO),
         None,
         Hooks(("settings.json",), (".gemini", "settings.json"), _GEMINI, _nested(1000, name=MEMORIST)),
+        Slash(("commands", "memorist.toml"), (".gemini", "commands", "memorist.toml")),
     ),
     Agent(
         "cursor", "Cursor", "cursor", ".cursor",
@@ -177,10 +200,13 @@ _TABLE = (
     Agent(
         "opencode", "OpenCode", "opencode", ".config/opencode",
         Servers(("opencode.json",), ("opencode.json",), ("mcp",), {"type": "local", "command": [MEMORIST, "mcp"], "enabled": True}),
+        None,
+        Hooks(("plugins", "memorist.js"), (".opencode", "plugins", "memorist.js"), _OPENCODE),
+        Slash(("commands", "memorist.md"), (".opencode", "commands", "memorist.md")),
     ),
     Agent(
         "claude-desktop", "Claude Desktop", None, _desktop(),
-        Servers(("claude_desktop_config.json",), None, ("mcpServers",), {**_STDIO, "args": ["mcp", "--project", "desk"]}),
+        Servers(("claude_desktop_config.json",), None, ("mcpServers",), {**_STDIO, "args": ["mcp", "--project", DESK]}),
     ),
     Agent(
         "vscode", "VS Code", "code", _code(),

@@ -5,6 +5,9 @@ digest of how we left it. So `remove` gives a file back byte for byte where nobo
 entries out where somebody has; and an entry that the user took out is not put in again. A file that cannot be read is named
 with its line and left alone. Of two installations at once one waits.
 
+A file that is ours as a whole (`skills`) is written where none is, follows a newer version of ours as long as nobody else changed
+it, and is removed again with the folders that were made for it.
+
 A server of tools is added by the agent's own command where its file is the program's and not the user's, or where that command
 keeps remarks (docs/why/0060-in-the-settings-of-others.md).
 """
@@ -27,14 +30,25 @@ from memorist.files import whole
 from memorist.store.files import create_private, replace_private
 from memorist.store.lock import locked
 from memorist.surfaces import settings
-from memorist.surfaces.agents import splice
-from memorist.surfaces.agents.clients import CLIENTS, MEMORIST, Agent, Hooks, Servers, commands_in, is_hook, is_server
+from memorist.surfaces.agents import skills, splice
+from memorist.surfaces.agents.clients import (
+    CLIENTS,
+    MEMORIST,
+    Agent,
+    Hooks,
+    Servers,
+    Slash,
+    commands_in,
+    is_hook,
+    is_server,
+)
 from memorist.text import toml
 
 SERVER = "server"  # the name of that entry; those of hooks are their events
 WAIT_FOR_OTHERS = 30.0  # seconds for another installation, and for a program of an agent
 READ_AGAIN = 5  # times that a file is read again because somebody saved it meanwhile
 EMPTY = "{}\n"
+Place = Hooks | Servers | Slash
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,6 +61,7 @@ class Installed:
     before: str | None = None
     made: bool = False  # the file was not there
     holders: tuple[str, ...] | None = None  # what we made in it to hold our entries; None where that is not known
+    folders: tuple[str, ...] = ()  # which we made for it
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,6 +75,7 @@ class FileChange:
     entries: tuple[str, ...] = ()
     told: tuple[str, ...] = ()
     command: tuple[str, ...] | None = None
+    folders: tuple[str, ...] = ()  # that were made for the file
 
     @property
     def is_one(self) -> bool:
@@ -81,13 +97,18 @@ def plan(client: Agent, project: Path | None = None, hooks: bool = True, servers
     command = _command(client)
     known = _Book.read()
     changes: dict[Path, FileChange] = {}
-    if hooks and client.hooks is not None:
-        file = client.file(client.hooks, project)
-        changes[file] = _with_hooks(_unchanged(file, client, project), client.hooks, client, command, known)
-    if servers:
-        file = client.file(client.servers, project)
+    wanted = (*((client.hooks, client.command) if hooks else ()), *((client.servers,) if servers else ()))
+    for of in wanted:
+        if of is None:
+            continue
+        file = client.file(of, project)
         start = changes.get(file) or _unchanged(file, client, project)
-        changes[file] = _with_server(start, client.servers, client, project, known)
+        if isinstance(of, Servers):
+            changes[file] = _with_server(start, of, client, project, known)
+        elif isinstance(of, Slash) or of.entry is None:
+            changes[file] = _with_own(start, of, client, known)
+        else:
+            changes[file] = _with_hooks(start, of, client, command, known)
     return [*changes.values()]
 
 
@@ -124,8 +145,8 @@ def _done(change: FileChange) -> FileChange | None:
             return None
         change.file.unlink()
         return change
-    _make_folder(change.file)
-    return change if whole.put(change.file, change.after, change.before) else None
+    made = replace(change, folders=(*change.folders, *_make_folder(change.file)))
+    return made if whole.put(change.file, change.after, change.before) else None
 
 
 def _command(client: Agent) -> str:
@@ -138,8 +159,16 @@ def _command(client: Agent) -> str:
     return MEMORIST
 
 
+def _real(file: Path, project: Path | None) -> Path:
+    """The file behind the name. Links of a user's own are followed, those of a project only inside of it: it may be cloned."""
+    real = Path(os.path.realpath(file))
+    if project is not None and not real.is_relative_to(os.path.realpath(project)):
+        raise Refused(f"{file} leads to {real}, outside of its folder and its project; name that file itself")
+    return real
+
+
 def _unchanged(file: Path, client: Agent, project: Path | None) -> FileChange:
-    real = whole.real_file(file, project) if project is not None else Path(os.path.realpath(file))
+    real = _real(file, project)
     content = whole.read(real)
     if content is not None and not stat.S_IMODE(real.stat().st_mode) & 0o222:
         yours = f"a server that runs `{MEMORIST} mcp`"
@@ -153,6 +182,25 @@ def _text(change: FileChange) -> str:
     return EMPTY if change.after is None else whole.text_of(change.after, change.file) or EMPTY
 
 
+def _own_text(of: Hooks | Slash, client: Agent) -> bytes:
+    text = skills.COMMANDS[client.name]() if isinstance(of, Slash) else skills.plugin_of_opencode()
+    return text.encode()
+
+
+def _with_own(change: FileChange, of: Hooks | Slash, client: Agent, known: "_Book") -> FileChange:
+    """A file that is ours. What somebody else wrote under that name, or made of ours, stays."""
+    text, noted = _own_text(of, client), known.files.get(str(change.file))
+    if change.before == text:
+        return change
+    if change.before is None and noted is not None:
+        said = f"{change.file} was removed, and stays out; uninstall, then install puts it in"
+        return replace(change, told=(*change.told, said))
+    if change.before is not None and (noted is None or noted.after != _digest(change.before)):
+        said = f"{change.file} is there, and is another than ours; it stays, move it away to have ours"
+        return replace(change, told=(*change.told, said))
+    return replace(change, after=text, entries=of.names)
+
+
 def _with_hooks(change: FileChange, hooks: Hooks, client: Agent, command: str, known: "_Book") -> FileChange:
     text, added, told = _text(change), list(change.entries), list(change.told)
     found = splice.read(text, change.file)
@@ -163,7 +211,7 @@ def _with_hooks(change: FileChange, hooks: Hooks, client: Agent, command: str, k
         there = _ours(found, event, client)
         if reason := _not_put_in(change.file, event, wanted, there, known):
             told.append(reason)
-        elif not there:
+        elif not there and hooks.entry is not None:
             text = splice.append(text, ("hooks", event), hooks.entry(wanted, moment), change.file)
             added.append(event)
     after = text.encode() if added != list(change.entries) else change.after
@@ -249,11 +297,14 @@ def _must_say(found: dict[str, Any], wanted: dict[str, Any], file: Path) -> None
         raise Refused(f"{file} is written in a way in which our lines cannot be told from others; change it by hand")
 
 
-def _make_folder(file: Path) -> None:
+def _make_folder(file: Path) -> list[str]:
+    """→ the folders that were not there, the outermost first"""
+    missing = [str(folder) for folder in reversed(file.parents) if not folder.exists()]
     try:
         file.parent.mkdir(parents=True, exist_ok=True)
     except OSError as problem:
         raise Refused(f"{file.parent} cannot be made ({problem.strerror}); make it, then try again") from problem
+    return missing
 
 
 def _run(change: FileChange) -> FileChange:
@@ -285,12 +336,12 @@ def remove(client: Agent, project: Path | None = None) -> list[FileChange]:
     return _perform(lambda: removal(client, project), lambda book, change, _: book.forget(change.file))
 
 
-def _places(client: Agent, project: Path | None) -> dict[Path, tuple[Hooks | Servers, ...]]:
+def _places(client: Agent, project: Path | None) -> dict[Path, tuple[Place, ...]]:
     """The files that hold hooks or servers; some hold both."""
-    places: dict[Path, tuple[Hooks | Servers, ...]] = {}
-    for of in (client.hooks, client.servers):
+    places: dict[Path, tuple[Place, ...]] = {}
+    for of in (client.hooks, client.command, client.servers):
         if of is not None and (project is None or of.project is not None):
-            file = Path(os.path.realpath(client.file(of, project)))
+            file = _real(client.file(of, project), project)
             places[file] = (*places.get(file, ()), of)
     return places
 
@@ -301,24 +352,24 @@ def entries_of(client: Agent, project: Path | None = None) -> list[str]:
     return [entry for file, of in places.items() for entry in _entries_in(whole.read(file), file, client, of)]
 
 
-def _entries_in(
-    content: bytes | None, file: Path, client: Agent, of: Sequence[Hooks | Servers] | None = None
-) -> list[str]:
-    """Those in such a file, which holds hooks, servers, or both."""
+def _entries_in(content: bytes | None, file: Path, client: Agent, of: Sequence[Place]) -> list[str]:
+    """Those in such a file, which holds hooks, servers, or both; one that is ours has all of its own, in whatever version."""
     found: list[str] = []
     change = FileChange(file, client.name, None, content)
-    for each in (client.hooks, client.servers) if of is None else of:
-        if isinstance(each, Hooks) and file.suffix != ".toml":
+    for each in of:
+        if isinstance(each, Servers):
+            found += [SERVER] if is_server(_servers_in(change, each).get(MEMORIST)) else []
+        elif isinstance(each, Slash) or each.entry is None:
+            found += each.names if MEMORIST.encode() in (content or b"") else ()
+        else:
             there = splice.read(_text(change), file)
-            found += [event for event in each.events.values() if _ours(there, event, client)]
-        elif isinstance(each, Servers) and is_server(_servers_in(change, each).get(MEMORIST)):
-            found.append(SERVER)
+            found += [event for event in each.names if _ours(there, event, client)]
     return found
 
 
 def _holders_made(before: bytes | None, after: bytes | None, file: Path, client: Agent) -> tuple[str, ...]:
     """The members that hold our entries and were not there before, each as its path."""
-    if file.suffix == ".toml":
+    if file.suffix != ".json":
         return ()
     old, new = (
         {} if content is None else splice.read(whole.text_of(content, file) or EMPTY, file)
@@ -338,7 +389,7 @@ def _has(found: Any, path: Sequence[str]) -> bool:
     return True
 
 
-def _without(client: Agent, file: Path, of: Sequence[Hooks | Servers], book: "_Book") -> FileChange:
+def _without(client: Agent, file: Path, of: Sequence[Place], book: "_Book") -> FileChange:
     now = whole.read(file)
     change = FileChange(file, client.name, now, now)
     if now is None:
@@ -349,13 +400,22 @@ def _without(client: Agent, file: Path, of: Sequence[Hooks | Servers], book: "_B
             return replace(change, after=None)
         if (before := book.before(noted)) is not None:
             return replace(change, after=before)
-    text, holders = whole.text_of(now, file), noted.holders if noted else None
+    holders = noted.holders if noted else None
     for each in of:
-        if isinstance(each, Hooks):
-            text = _without_hooks(text, client, file, holders)
-        else:
-            text = _without_server(text, each, file, holders)
-    return replace(change, after=text.encode())
+        change = _without_one(change, each, client, holders)
+    return change
+
+
+def _without_one(change: FileChange, of: Place, client: Agent, holders: Sequence[str] | None) -> FileChange:
+    if isinstance(of, Slash) or (isinstance(of, Hooks) and of.entry is None):
+        if change.before == _own_text(of, client):
+            return replace(change, after=None)
+        said = f"{change.file} was changed by somebody, and stays; remove it yourself"
+        return replace(change, told=(said,) if _entries_in(change.before, change.file, client, [of]) else ())
+    text = whole.text_of(change.after or b"", change.file)
+    if isinstance(of, Hooks):
+        return replace(change, after=_without_hooks(text, client, change.file, holders).encode())
+    return replace(change, after=_without_server(text, of, change.file, holders).encode())
 
 
 def _without_hooks(text: str, client: Agent, file: Path, holders: Sequence[str] | None) -> str:
@@ -457,8 +517,22 @@ def _digest(content: bytes | None) -> str:
 def _installed(each: dict[str, Any]) -> Installed:
     holders = each.get("holders")
     return Installed(
-        **{**each, "entries": tuple(each["entries"]), "holders": None if holders is None else tuple(holders)}
+        **{
+            **each,
+            "entries": tuple(each["entries"]),
+            "holders": None if holders is None else tuple(holders),
+            "folders": tuple(each.get("folders", ())),
+        }
     )
+
+
+def _has_ours(change: FileChange) -> bool:
+    """Whether entries of ours were in the file before that change. In a file that is ours as a whole there were none."""
+    agent = CLIENTS[change.client]
+    if change.before is None:
+        return False
+    hooks = [agent.hooks] if agent.hooks and agent.hooks.entry and change.file.suffix == ".json" else []
+    return bool(_entries_in(change.before, change.file, agent, [*hooks, agent.servers]))
 
 
 @dataclass(slots=True)
@@ -480,7 +554,9 @@ class _Book:
             found = json.loads(content or b"{}")
             files = {name: _installed(each) for name, each in found.items()}
         except (ValueError, TypeError, KeyError, AttributeError) as problem:
-            raise Invalid(f"{file.parent / 'installed.json'} cannot be read ({problem}); move it away") from problem
+            raise Invalid(
+                f"{file.parent / 'installed.json'} cannot be read ({problem}); use the {MEMORIST} that wrote it, or move it away"
+            ) from problem
         return cls(file.parent, files)
 
     def has(self, file: Path, entry: str) -> bool:
@@ -502,17 +578,23 @@ class _Book:
             holders = None if old.holders is None else (*old.holders, *holders)
         if old is not None and old.after == _digest(change.before):
             before, made = old.before, old.made
-        elif _entries_in(change.before, change.file, CLIENTS[change.client]):
+        elif _has_ours(change):
             before, made = None, False  # a copy would bring our entries back
         else:
             before, made = self._keep(change), change.before is None
-        self.files[str(change.file)] = Installed(change.client, entries, _digest(done.after), before, made, holders)
+        folders = (*(old.folders if old else ()), *done.folders)
+        self.files[str(change.file)] = Installed(
+            change.client, entries, _digest(done.after), before, made, holders, folders
+        )
         self._write()
 
     def forget(self, file: Path) -> None:
         noted = self.files.pop(str(file), None)
         if noted is not None and noted.before:
             (self.folder / "before" / noted.before).unlink(missing_ok=True)
+        for folder in reversed(noted.folders if noted else ()):
+            with suppress(OSError):  # somebody put something into it
+                Path(folder).rmdir()
         if self.files:
             self._write()
         else:

@@ -93,6 +93,8 @@ def _captured(memory: Memory, agent: Agent, moment: Moment, given: Mapping[str, 
             held = door.session(session, agent=agent.name)
             held.flush(reason="compaction_pending")
             held.leave()
+    if session is not None and isinstance(given.get("messages"), list):
+        capture.keep(door, agent.name, session, given["messages"], compacts=moment == "compact")
     if moment == "start":
         capture.read_all(door, READING, close=False)
 

@@ -38,7 +38,7 @@ def _mcp(place: Place, **given: Any) -> int:
         raise Refused(MISSING)
     profile = _profile(given)
     if arguments.at_terminal():
-        aside("an MCP client is expected on standard input, see docs/clients; stop with Ctrl-C")
+        aside("an MCP client is expected on standard input, see docs/agents.md; stop with Ctrl-C")
     if place.db is None and (url := settings.load().url):
         aside(f"the setting url names {url}; this serves the store of this machine, and {url}/mcp the other one")
     with for_good():

@@ -1,0 +1,100 @@
+// memorist in OpenCode. `memorist install opencode` writes this file and `memorist uninstall opencode` removes it; one that you change stays.
+//
+// It asks `memorist hook opencode EVENT`, JSON in and JSON out, and puts what that tells behind your words as a part that the screen does not show.
+// Whatever goes wrong there, OpenCode goes on as if this were not here.
+import { spawn } from "node:child_process"
+
+const LONGEST = 10_000 // milliseconds
+
+function hook(event, given) {
+  return new Promise((done) => {
+    let said = ""
+    const child = spawn("memorist", ["hook", "opencode", event], { stdio: ["pipe", "pipe", "ignore"], timeout: LONGEST })
+    child.on("error", () => done(""))
+    child.stdin.on("error", () => {})
+    child.stdout.on("data", (more) => (said += more))
+    child.on("close", () => {
+      try {
+        done(JSON.parse(said).hookSpecificOutput.additionalContext)
+      } catch {
+        done("")
+      }
+    })
+    child.stdin.end(JSON.stringify(given))
+  })
+}
+
+const typed = (parts) => parts.filter((part) => part.type === "text" && !part.synthetic && part.text)
+
+// Chat messages out of one of OpenCode's: what was said and called, and what the calls returned.
+function messages({ info, parts }) {
+  const timestamp = new Date(info.time.created).toISOString()
+  const calls = parts.filter((part) => part.type === "tool")
+  const content = [
+    ...typed(parts).map((part) => ({ type: "text", text: part.text })),
+    ...calls.map((part) => ({ type: "tool_use", id: part.callID, name: part.tool, input: part.state.input })),
+  ]
+  const results = calls
+    .filter((part) => typeof part.state.output === "string")
+    .map((part) => ({ id: part.id, role: "tool", tool_call_id: part.callID, content: part.state.output, timestamp }))
+  return content.length ? [{ id: info.id, role: info.role, content, timestamp }, ...results] : []
+}
+
+export const Memorist = async ({ client, directory }) => {
+  const started = new Set() // sessions that were told what holds whatever is asked
+  const kept = new Map() // how many messages of a session were handed over
+  const under = new Set() // what is being done, and must be done before OpenCode ends
+  const session = async (id) => (await client.session.get({ path: { id } })).data ?? {}
+
+  // Hands over what is new. A fork has the messages of its parent, which are kept already; helpers write nothing.
+  async function keep(event, id) {
+    const { parentID, time } = await session(id)
+    if (parentID) return
+    const all = ((await client.session.messages({ path: { id } })).data ?? []).filter(
+      ({ info }) => (!time || info.time.created >= time.created) && (info.role === "user" || info.time.completed),
+    )
+    const fresh = all.slice(kept.get(id) ?? 0)
+    kept.set(id, all.length)
+    await hook(event, { session_id: id, cwd: directory, messages: fresh.flatMap(messages) })
+  }
+
+  const quietly = (work) => {
+    const one = work.catch(() => {}).finally(() => under.delete(one))
+    under.add(one)
+    return one
+  }
+
+  // Once: the session before this one, of which nobody handed over the end if OpenCode was killed.
+  let before = async (id) => {
+    before = async () => {}
+    const others = ((await client.session.list()).data ?? []).filter((one) => one.id !== id && !one.parentID)
+    const [last] = others.sort((a, b) => b.time.updated - a.time.updated)
+    if (last) await keep("session.idle", last.id)
+  }
+
+  return {
+    "chat.message": async ({ sessionID }, { message, parts }) => {
+      const { parentID } = await session(sessionID).catch(() => ({}))
+      const given = { session_id: sessionID, cwd: directory }
+      const ask = []
+      if (!started.has(sessionID)) ask.push(hook(parentID ? "session.child" : "session.created", given))
+      started.add(sessionID)
+      if (!parentID) ask.push(hook("chat.message", { ...given, prompt: typed(parts).map((part) => part.text).join("\n") }))
+      const last = parts.at(-1)?.id ?? "prt_"
+      for (const [at, text] of (await Promise.all(ask)).entries()) {
+        if (text) parts.push({ id: `${last}z${at}`, sessionID, messageID: message.id, type: "text", text, synthetic: true })
+      }
+      quietly(before(sessionID))
+    },
+    "experimental.session.compacting": async ({ sessionID }) => {
+      await quietly(keep("experimental.session.compacting", sessionID))
+    },
+    event: async ({ event }) => {
+      if (event.type === "session.idle") await quietly(keep("session.idle", event.properties.sessionID))
+      if (event.type === "session.compacted") started.delete(event.properties.sessionID)
+    },
+    dispose: async () => {
+      await Promise.all(under)
+    },
+  }
+}
