@@ -10,13 +10,14 @@ import threading
 import time
 import unicodedata
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, fields
+from dataclasses import field, fields
 from datetime import UTC, date, datetime, timedelta
 from functools import cache
 from operator import attrgetter
 from typing import Any, Literal, overload
 
 from memorist.errors import Invalid
+from memorist.lazy import dataclass
 from memorist.noun import Noun, Table, line
 from memorist.unseen import unseen
 

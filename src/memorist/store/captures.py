@@ -7,11 +7,12 @@ They are settings of the store, one for each project, so that a transcript goes 
 
 import json
 import os
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from pathlib import Path
 from urllib.parse import quote_from_bytes, unquote_to_bytes
 
 from memorist.errors import StoreDamaged
+from memorist.lazy import dataclass
 from memorist.store.nouns import Commit
 from memorist.store.protocol import Store
 from memorist.store.where import canonical

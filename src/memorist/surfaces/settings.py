@@ -21,7 +21,7 @@ import sys
 import unicodedata
 from collections.abc import Callable, Mapping
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import lru_cache
 from pathlib import Path
 from types import MappingProxyType
@@ -31,6 +31,7 @@ from memorist import checks
 from memorist.design import Files
 from memorist.errors import Invalid, meant
 from memorist.kinds import Kind, own_kinds
+from memorist.lazy import dataclass
 from memorist.models.chat import checked_chat
 from memorist.models.embed import DEFAULT, checked_name
 from memorist.models.rerank import checked_reranker

@@ -8,11 +8,11 @@ import re
 import shutil
 import sys
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
 from memorist.errors import Invalid
+from memorist.lazy import dataclass
 
 MEMORIST = "memorist"
 Moment = Literal["start", "prompt", "compact", "stop", "end", "helper"]
