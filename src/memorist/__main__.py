@@ -1,11 +1,17 @@
 """The program `memorist`, and `python -m memorist`.
 
-It answers `--version` before anything else is imported, because that is what installers and shells ask, often.
+It answers `--version` before anything else is imported, because that is what installers and shells ask, often; and a hook with as
+little as it needs, because an agent waits for it.
 """
 
+import gc
+import os
 import sys
 
 from memorist import __version__
+
+STAY = ("serve", "mcp", "sync", "upkeep")  # commands that may run for long
+SELDOM = 50_000  # objects that are made before garbage is looked for: most commands end before that
 
 
 def main() -> None:
@@ -13,6 +19,10 @@ def main() -> None:
     if arguments in (["--version"], ["-V"]):
         sys.stdout.write(f"memorist {__version__}\n")
         return
+    if not {*STAY} & {*arguments}:
+        gc.set_threshold(SELDOM)
+    if arguments[:1] == ["hook"] and not {"--help", "-h"} & {*arguments}:
+        _hooked(arguments[1:])
     try:
         import signal
 
@@ -26,6 +36,14 @@ def main() -> None:
     except KeyboardInterrupt:
         code = 130
     sys.exit(code)
+
+
+def _hooked(words: list[str]) -> None:
+    """Answers an agent, and is gone: to take everything apart again would take longer than to ask a server."""
+    from memorist.surfaces.cli import hook
+
+    hook.run(words)
+    os._exit(0)
 
 
 if __name__ == "__main__":

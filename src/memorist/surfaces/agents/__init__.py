@@ -4,6 +4,7 @@ clients   which agents there are, where each keeps its settings, and in which sh
 splice    JSON of others, changed in one place
 install   puts our lines into those settings, and takes exactly them out again
 hooks     what an agent is told at a moment of its day
+served    the same, asked of a process that a server keeps ready
 capture   what was said to and by it, out of its transcript
 problems  what went wrong in hooks, for `memorist doctor`
 plugin    the same as plugin folders
