@@ -11,6 +11,7 @@ import sys
 from memorist import __version__
 
 STAY = ("serve", "mcp", "sync", "upkeep")  # commands that may run for long
+LONGEST_HOOK = 8.0  # seconds; agents end one after ten
 SELDOM = 50_000  # objects that are made before garbage is looked for: most commands end before that
 
 
@@ -42,8 +43,17 @@ def _hooked(words: list[str]) -> None:
     """Answers an agent, and is gone: to take everything apart again would take longer than to ask a server."""
     from memorist.surfaces.cli import hook
 
-    hook.run(words)
+    hook.run(words, by_itself=_end_in_time)
     os._exit(0)
+
+
+def _end_in_time() -> None:
+    """Whatever holds it up, an agent does not wait for longer: what was begun is whole or undone, as after a power cut."""
+    import threading
+
+    late = threading.Timer(LONGEST_HOOK, os._exit, (0,))
+    late.daemon = True
+    late.start()
 
 
 if __name__ == "__main__":

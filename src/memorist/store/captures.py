@@ -66,6 +66,20 @@ def forget(session: str, store: Store, space: str, home: str) -> None:
     _keep([each for each in known(store, space, home) if each.session != session], store, space, home)
 
 
+def left_out(store: Store, space: str, home: str) -> bool:
+    """Whether agents are told nothing in that project, and nothing of theirs is kept."""
+    return bool(store.setting(_left_out(space, home)))
+
+
+def leave_out(out: bool, store: Store, space: str, home: str) -> None:
+    """Leaves that project out, or takes it in again; inside a transaction of the writer."""
+    store.write(Commit(settings={_left_out(space, home): "yes" if out else ""}))
+
+
+def _left_out(space: str, home: str) -> str:
+    return f"left out {space} {home}"
+
+
 def _keep(captures: list[Capture], store: Store, space: str, home: str) -> None:
     written = [{**asdict(each), "path": quote_from_bytes(os.fsencode(each.path))} for each in captures]
     store.write(Commit(settings={_name(space, home): canonical(written)}))

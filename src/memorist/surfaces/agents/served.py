@@ -28,7 +28,7 @@ LONGEST_PLACE = 100  # bytes of a path that every system takes for a socket
 CONNECTING = 0.2  # seconds
 ANSWERING = 1.5  # seconds after which a hook does it by itself
 SENDING = 2.0  # seconds in which a hook must have handed over everything
-ENDING = 5.0  # seconds
+GOING = 5.0  # seconds
 UNIX = hasattr(socket, "AF_UNIX")
 PROGRAM = "import sys; sys.path[:] = {!r}; from memorist.surfaces.agents.served import main; main()"
 Answer = Callable[[Sequence[str], bytes, Callable[[str], None]], None]
@@ -105,7 +105,7 @@ def process() -> Iterator[None]:
         yield
     finally:
         with suppress(subprocess.TimeoutExpired):
-            started.communicate(timeout=ENDING)  # which closes its standard input, and so it ends
+            started.communicate(timeout=GOING)  # which closes its standard input, and so it ends
         started.kill()
         started.wait()
 
