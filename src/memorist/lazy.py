@@ -3,7 +3,7 @@ make, so that a command pays only for what it does."""
 
 import dataclasses
 import gc
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import contextmanager
 from importlib import import_module
 from operator import attrgetter
@@ -48,59 +48,57 @@ class Module:
 
 
 def _dataclass(*, frozen: bool = False, slots: bool = False, repr: bool = True, eq: bool = True) -> Any:
-    """As `dataclasses.dataclass`, for a fifth of its time: only `__init__` is compiled for each class, all else is shared. A cold
-    command makes nearly two hundred of them (docs/why/0066-a-hook-in-little-time.md). A field without a place in `__init__`, or one
-    that must be named, needs the other."""
+    """As `dataclasses.dataclass`, for a fraction of its time: what that compiles for each class is shared by all of them here, and
+    `__init__` is compiled when the first value is made. A cold command loads nearly two hundred classes, and uses half of them
+    (docs/why/0066-a-hook-in-little-time.md)."""
 
     def made(cls: type) -> type:
-        own = dict(cls.__dict__)
+        if any(map(dataclasses.is_dataclass, cls.__bases__)):  # the standard library knows what is inherited
+            return dataclasses.dataclass(frozen=frozen, slots=slots, repr=repr, eq=eq)(cls)
+        own = {name: part for name, part in cls.__dict__.items() if name not in ("__dict__", "__weakref__")}
         found: Any = dataclasses.dataclass(init=False, repr=False, eq=False, slots=slots)(cls)
-        parts: dict[str, Any] = {"__init__": _init(found, frozen)}
-        parts |= {"__repr__": _repr} if repr else {}
-        parts |= _compared(found, frozen) if eq else {}
-        parts |= {"__setattr__": _refuse, "__delattr__": _refuse, "__setstate__": _restore} if frozen else {}
-        for name, part in parts.items():
-            if name not in own or (name == "__hash__" and own[name] is None):
-                setattr(found, name, part)
+        found.__dataclass_params__.frozen = frozen
+        _put(found, own, {"__init__": _first_init(found, own, frozen)})
+        _put(found, own, {"__repr__": _repr} if repr else {})
+        _put(found, own, _compared(found, frozen) if eq else {})
+        _put(found, own, FROZEN if frozen else {})
         return found  # type: ignore[no-any-return]
 
     return made
 
 
-def _init(cls: Any, frozen: bool) -> Callable[..., None]:
-    known: dict[str, Any] = {"_set": object.__setattr__, "_none": dataclasses.MISSING}
-    words, lines = ["self"], list[str]()
-    for each in dataclasses.fields(cls):
-        name = value = each.name
-        if not each.init or each.kw_only:
-            raise TypeError(f"{cls.__name__}.{name} has no place in __init__; use dataclasses.dataclass")
-        if each.default_factory is not dataclasses.MISSING:
-            known[f"_{name}"], value = each.default_factory, f"_{name}() if {name} is _none else {name}"
-            words.append(f"{name}=_none")
-        elif each.default is not dataclasses.MISSING:
-            known[f"_{name}"] = each.default
-            words.append(f"{name}=_{name}")
-        else:
-            words.append(name)
-        lines.append(f"_set(self, {name!r}, {value})" if frozen else f"self.{name} = {value}")
-    lines += ["self.__post_init__()"] if hasattr(cls, "__post_init__") else [] if lines else ["pass"]
-    exec(f"def __init__({', '.join(words)}):\n " + "\n ".join(lines), known)
-    init: Any = known["__init__"]
-    init.__qualname__, init.__module__ = f"{cls.__qualname__}.__init__", cls.__module__
-    init.__annotations__ = {each.name: each.type for each in dataclasses.fields(cls)} | {"return": None}
-    return init  # type: ignore[no-any-return]
+def _put(cls: type, own: Mapping[str, Any], parts: Mapping[str, Any]) -> None:
+    """What a class says itself holds; that it has no hash, because it is compared in its own way, is not said by it."""
+    for name, part in parts.items():
+        if own.get(name) is None:
+            setattr(cls, name, part)
+
+
+def _first_init(cls: Any, own: dict[str, Any], frozen: bool) -> Callable[..., None]:
+    """An `__init__` that puts the real one in its place when it is first called: that of a twin, which the library makes."""
+
+    def init(one: Any, *given: Any, **named: Any) -> None:
+        if cls.__init__ is init:
+            twin: Any = type(cls.__name__, cls.__bases__, {**own, "__qualname__": cls.__qualname__})
+            cls.__init__ = dataclasses.dataclass(frozen=frozen, repr=False, eq=False)(twin).__init__
+        cls.__init__(one, *given, **named)
+
+    return init
 
 
 def _compared(cls: Any, frozen: bool) -> dict[str, Any]:
-    names = [each.name for each in dataclasses.fields(cls) if each.compare]
-    values: Callable[[Any], Any] = lambda one: tuple(getattr(one, name) for name in names)  # noqa: E731
-    if len(names) > 1:
-        values = attrgetter(*names)
+    fields = dataclasses.fields(cls)
+    values = _reader([each.name for each in fields if each.compare])
+    hashed = _reader([each.name for each in fields if (each.compare if each.hash is None else each.hash)])
 
     def equal(one: Any, other: Any) -> Any:
         return values(one) == values(other) if other.__class__ is one.__class__ else NotImplemented
 
-    return {"__eq__": equal, "__hash__": (lambda one: hash(values(one))) if frozen else None}
+    return {"__eq__": equal, "__hash__": (lambda one: hash(hashed(one))) if frozen else None}
+
+
+def _reader(names: list[str]) -> Callable[[Any], Any]:
+    return attrgetter(*names) if len(names) > 1 else lambda one: tuple(getattr(one, name) for name in names)
 
 
 def _repr(one: Any) -> str:
@@ -119,6 +117,7 @@ def _restore(one: Any, state: Any) -> None:
             object.__setattr__(one, name, value)
 
 
+FROZEN = {"__setattr__": _refuse, "__delattr__": _refuse, "__setstate__": _restore}
 if TYPE_CHECKING:
     from dataclasses import dataclass as dataclass
 else:

@@ -6,6 +6,7 @@ install   puts our lines into those settings, and takes exactly them out again
 hooks     what an agent is told at a moment of its day
 served    the same, asked of a process that a server keeps ready
 capture   what was said to and by it, out of its transcript
+trial     whether what they have of ours works, and
 problems  what went wrong in hooks, for `memorist doctor`
 plugin    the same as plugin folders
 """
