@@ -22,7 +22,7 @@ from memorist.surfaces.agents import splice
 from memorist.surfaces.agents.clients import MEMORIST, Agent, commands_in, is_hook, is_server
 
 HARMLESS = b'{"prompt": ""}'  # of which no hook makes anything
-PATIENCE = 15.0  # seconds for each program that is tried
+TRYING = 15.0  # seconds for each program that is tried
 HELLO = (
     {"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": {
         "protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "memorist doctor", "version": "1"}}},
@@ -71,7 +71,7 @@ def _short(problem: Exception) -> str:
 
 
 def _ran(words: Sequence[str], given: bytes = b"") -> "subprocess.CompletedProcess[bytes]":
-    return subprocess.run(words, input=given, capture_output=True, timeout=PATIENCE)
+    return subprocess.run(words, input=given, capture_output=True, timeout=TRYING)
 
 
 def _hook(agent: Agent) -> list[str] | None:
@@ -108,7 +108,7 @@ def _read(file: Path) -> Mapping[str, Any]:
 def _listed(words: tuple[str, ...]) -> int:
     """Asks a server of tools on its standard input, and ends it."""
     with subprocess.Popen(words, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL) as server:
-        late = threading.Timer(PATIENCE, server.kill)
+        late = threading.Timer(TRYING, server.kill)
         late.start()
         try:
             assert server.stdin is not None and server.stdout is not None
@@ -118,7 +118,7 @@ def _listed(words: tuple[str, ...]) -> int:
                 said = json.loads(line)
                 if said.get("id") == 2:
                     return len(said["result"]["tools"])
-            raise ValueError(f"it ended, or said nothing within {PATIENCE:g} s")
+            raise ValueError(f"it ended, or said nothing within {TRYING:g} s")
         finally:
             late.cancel()
             server.kill()
