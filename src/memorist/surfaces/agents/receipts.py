@@ -62,7 +62,8 @@ def checked(memory: Memory) -> list[Diagnosis]:
         last = {line.actor: line for line in reversed([*_lines(memory)])}
     except StoreDamaged:  # which other checks tell
         last = {}
-    return [_checked(agent, last.get(agent.name)) for agent in CLIENTS.values() if agent.is_here()]
+    with trial.outliving_readers():
+        return [_checked(agent, last.get(agent.name)) for agent in CLIENTS.values() if agent.is_here()]
 
 
 def _checked(agent: Agent, last: Receipt | None) -> Diagnosis:

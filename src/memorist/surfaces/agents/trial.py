@@ -9,10 +9,12 @@ import os
 import re
 import shlex
 import shutil
+import signal
 import subprocess
 import threading
 import tomllib
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -64,6 +66,19 @@ def tools_of(agent: Agent) -> int | str | None:
         return _listed(tuple(words))
     except (OSError, ValueError, LookupError, TypeError) as problem:
         return f"its tools do not answer: {_short(problem)}"
+
+
+@contextmanager
+def outliving_readers() -> Iterator[None]:
+    """In which a program that reads nothing of what it is told does not end this one, as it would at a shell."""
+    if not hasattr(signal, "SIGPIPE"):
+        yield
+        return
+    before = signal.signal(signal.SIGPIPE, signal.SIG_IGN)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGPIPE, before)
 
 
 def _short(problem: Exception) -> str:
