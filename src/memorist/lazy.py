@@ -67,6 +67,9 @@ def _dataclass(*, frozen: bool = False, slots: bool = False, repr: bool = True, 
     return made
 
 
+FIRST = 4  # values of a class
+
+
 def _put(cls: type, own: Mapping[str, Any], parts: Mapping[str, Any]) -> None:
     """What a class says itself holds; that it has no hash, because it is compared in its own way, is not said by it."""
     for name, part in parts.items():
@@ -75,15 +78,44 @@ def _put(cls: type, own: Mapping[str, Any], parts: Mapping[str, Any]) -> None:
 
 
 def _first_init(cls: Any, own: dict[str, Any], frozen: bool) -> Callable[..., None]:
-    """An `__init__` that puts the real one in its place when it is first called: that of a twin, which the library makes."""
+    """An `__init__` for the first few values, of which most classes never see more. Then it puts the real one in its place: that of
+    a twin, which the library makes; and at once where it cannot say what was meant, or what is wrong."""
+    fields, first = dataclasses.fields(cls), iter(range(FIRST))
 
     def init(one: Any, *given: Any, **named: Any) -> None:
+        values = _values(fields, given, named) if next(first, None) is not None else None
+        if values is not None:
+            for name, value in values.items():
+                object.__setattr__(one, name, value)
+            if hasattr(one, "__post_init__"):
+                one.__post_init__()
+            return
         if cls.__init__ is init:
             twin: Any = type(cls.__name__, cls.__bases__, {**own, "__qualname__": cls.__qualname__})
             cls.__init__ = dataclasses.dataclass(frozen=frozen, repr=False, eq=False)(twin).__init__
         cls.__init__(one, *given, **named)
 
     return init
+
+
+def _values(
+    fields: tuple["dataclasses.Field[Any]", ...], given: tuple[Any, ...], named: dict[str, Any]
+) -> dict[str, Any] | None:
+    """The value of each field; None where that is not as plain as usual."""
+    found = dict(zip((each.name for each in fields), given, strict=False))
+    if (
+        len(given) > len(fields)
+        or found.keys() & named.keys()
+        or not all(each.init and not each.kw_only for each in fields)
+    ):
+        return None
+    found |= named
+    for each in fields:
+        if each.name not in found and each.default is not dataclasses.MISSING:
+            found[each.name] = each.default
+        elif each.name not in found and each.default_factory is not dataclasses.MISSING:
+            found[each.name] = each.default_factory()
+    return found if len(found) == len(fields) and all(each.name in found for each in fields) else None
 
 
 def _compared(cls: Any, frozen: bool) -> dict[str, Any]:
