@@ -67,7 +67,7 @@ def _dataclass(*, frozen: bool = False, slots: bool = False, repr: bool = True, 
     return made
 
 
-FIRST = 4  # values of a class
+FIRST_VALUES = 4  # of a class
 
 
 def _put(cls: type, own: Mapping[str, Any], parts: Mapping[str, Any]) -> None:
@@ -80,7 +80,7 @@ def _put(cls: type, own: Mapping[str, Any], parts: Mapping[str, Any]) -> None:
 def _first_init(cls: Any, own: dict[str, Any], frozen: bool) -> Callable[..., None]:
     """An `__init__` for the first few values, of which most classes never see more. Then it puts the real one in its place: that of
     a twin, which the library makes; and at once where it cannot say what was meant, or what is wrong."""
-    fields, first = dataclasses.fields(cls), iter(range(FIRST))
+    fields, first = dataclasses.fields(cls), iter(range(FIRST_VALUES))
 
     def init(one: Any, *given: Any, **named: Any) -> None:
         values = _values(fields, given, named) if next(first, None) is not None else None
@@ -102,20 +102,15 @@ def _values(
     fields: tuple["dataclasses.Field[Any]", ...], given: tuple[Any, ...], named: dict[str, Any]
 ) -> dict[str, Any] | None:
     """The value of each field; None where that is not as plain as usual."""
-    found = dict(zip((each.name for each in fields), given, strict=False))
-    if (
-        len(given) > len(fields)
-        or found.keys() & named.keys()
-        or not all(each.init and not each.kw_only for each in fields)
-    ):
+    found = dict(zip((each.name for each in fields), given, strict=False)) | named
+    if len(found) != len(given) + len(named) or not all(each.init and not each.kw_only for each in fields):
         return None
-    found |= named
-    for each in fields:
-        if each.name not in found and each.default is not dataclasses.MISSING:
-            found[each.name] = each.default
-        elif each.name not in found and each.default_factory is not dataclasses.MISSING:
-            found[each.name] = each.default_factory()
-    return found if len(found) == len(fields) and all(each.name in found for each in fields) else None
+    found |= {each.name: _usual(each) for each in fields if each.name not in found}
+    return None if len(found) != len(fields) or any(value is dataclasses.MISSING for value in found.values()) else found
+
+
+def _usual(field: "dataclasses.Field[Any]") -> Any:
+    return field.default if field.default_factory is dataclasses.MISSING else field.default_factory()
 
 
 def _compared(cls: Any, frozen: bool) -> dict[str, Any]:

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from memorist.lazy import FIRST, dataclass
+from memorist.lazy import FIRST_VALUES, dataclass
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,7 +66,7 @@ class Own:
 )  # fmt: skip
 def test_they_are_what_the_standard_ones_are(shown: Callable[[Any], Any]) -> None:
     """From the first value on, and after many."""
-    for _ in range(2 * FIRST):
+    for _ in range(2 * FIRST_VALUES):
         assert shown(Ours) == shown(Theirs)
 
 
