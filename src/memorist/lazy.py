@@ -106,7 +106,8 @@ def _values(
     if len(found) != len(given) + len(named) or not all(each.init and not each.kw_only for each in fields):
         return None
     found |= {each.name: _usual(each) for each in fields if each.name not in found}
-    return None if len(found) != len(fields) or any(value is dataclasses.MISSING for value in found.values()) else found
+    whole = len(found) == len(fields) and id(dataclasses.MISSING) not in map(id, found.values())
+    return found if whole else None
 
 
 def _usual(field: "dataclasses.Field[Any]") -> Any:
