@@ -19,6 +19,7 @@ from bench.speed import (
     command_line,
     designs,
     erasing,
+    hooks,
     isolation,
     json_file,
     prompts,
@@ -163,6 +164,7 @@ def _speed(quick: bool, vectors: Embed | None) -> Iterator[Measure]:
     yield from redacting(500_000 // part)
     yield from syncing(50_000 // part)
     yield from command_line(10_000 // part)
+    yield from hooks(10_000 // part)
     yield from json_file(10_000 // part)
     yield from importing(100_000 // part)
     yield from growth([10_000 // part])

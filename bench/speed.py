@@ -1,12 +1,15 @@
 """Speed and size, each measure beside its floor or its limit."""
 
+import json
+import os
 import random
+import socket
 import string
 import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
@@ -211,6 +214,36 @@ def command_line(size: int = 10_000) -> Iterator[Measure]:
         yield Measure(f"memorist list, cold, {size:,} memories", listed, "ms CPU", 200)
 
 
+def hooks(size: int = 10_000) -> Iterator[Measure]:
+    """What an agent waits for, in a store with so many memories: its hooks, cold, and with a server that answers them."""
+    with folder() as place:
+        db, config = str(place / "hooks.db"), str(place / "config.toml")
+        there = {**os.environ, "MEMORIST_DB": db, "MEMORIST_PROJECT": "cli", "MEMORIST_CONFIG": config}
+        with Memory(db, project="cli") as memory:
+            memory.remember_many(Corpus(9).memories(size))
+            memory.pin(1)
+        prompt, start = (partial(_hook_cpu_ms, event, there) for event in ("UserPromptSubmit", "SessionStart"))
+        cold = f"cold, {size:,} memories"
+        yield Measure(f"hook at a prompt, {cold}", min(prompt(f"cold{n}") for n in range(5)), "ms CPU", 300)
+        yield Measure(
+            f"hook at the start of a session, {cold}", min(start(f"cold{n}") for n in range(5)), "ms CPU", 350
+        )
+        if not hasattr(socket, "AF_UNIX"):
+            return
+        words = [sys.executable, "-m", "memorist", "serve", "--port", "0"]
+        with subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, env=there) as server:
+            while not (place / "hooks.sock").exists():
+                time.sleep(0.1)
+            served = [prompt(f"served{n}") for n in range(8)]
+            server.terminate()
+        yield Measure("hook at a prompt, with a server", sorted(served)[3], "ms CPU", 60)
+
+
+def _hook_cpu_ms(event: str, environment: Mapping[str, str], session: str) -> float:
+    given = {"session_id": session, "prompt": Corpus(10).question()}
+    return child_cpu_ms(["hook", "claude-code", event], json.dumps(given).encode(), environment)
+
+
 def json_file(size: int = 10_000) -> Iterator[Measure]:
     """A JSON file: opened, asked for the first time, and its bytes."""
     with folder() as place:
@@ -226,12 +259,13 @@ def json_file(size: int = 10_000) -> Iterator[Measure]:
         yield Measure(f"JSON file, {size:,} memories: bytes per memory", live / size, "bytes")
 
 
-def child_cpu_ms(arguments: Sequence[str]) -> float:
+def child_cpu_ms(arguments: Sequence[str], given: bytes = b"", environment: Mapping[str, str] | None = None) -> float:
     """User and system time of one run of the program, started cold."""
     import resource  # not on every system
 
     before = resource.getrusage(resource.RUSAGE_CHILDREN)
-    subprocess.run([sys.executable, "-m", "memorist", *arguments], check=True, stdout=subprocess.DEVNULL)
+    words = [sys.executable, "-m", "memorist", *arguments]
+    subprocess.run(words, input=given, check=True, stdout=subprocess.DEVNULL, env=environment)
     after = resource.getrusage(resource.RUSAGE_CHILDREN)
     return (after.ru_utime - before.ru_utime + after.ru_stime - before.ru_stime) * 1000
 

@@ -8,10 +8,11 @@ of another. They are read and written only with a grant for the scope and for it
 """
 
 import logging
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import get_args
 
 from memorist.errors import Invalid, OutOfScope
+from memorist.lazy import dataclass
 from memorist.noun import Noun
 from memorist.records import Origin, Scope
 

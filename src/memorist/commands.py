@@ -5,11 +5,12 @@ name, arguments and meaning at a shell as in Python.
 """
 
 from collections.abc import Container, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from types import MappingProxyType
 from typing import Literal
 
 from memorist.kinds import KEPT_BY, KINDS
+from memorist.lazy import dataclass
 
 Part = Literal["writing", "reading", "keeping"]
 

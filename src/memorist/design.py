@@ -6,7 +6,7 @@ clock it likes.
 """
 
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, Literal, Protocol, Self, get_args
 
@@ -15,6 +15,7 @@ from memorist.access import Access
 from memorist.errors import Invalid
 from memorist.folder import Folder
 from memorist.kinds import Kinds
+from memorist.lazy import dataclass
 from memorist.models.chat import ChatPort
 from memorist.models.embed import Patience
 from memorist.records import Record

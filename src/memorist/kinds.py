@@ -27,11 +27,12 @@ days, weight in ranking); where they gave none, the value is ours.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from types import MappingProxyType
 from typing import Literal
 
 from memorist.errors import Invalid, meant
+from memorist.lazy import dataclass
 
 KindName = (
     Literal[

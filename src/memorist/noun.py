@@ -6,12 +6,12 @@ obey or hide, and tables escape everything.
 
 import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import field, fields, is_dataclass, make_dataclass
+from dataclasses import fields, is_dataclass
 from datetime import date, datetime
-from functools import cache, update_wrapper
+from functools import cache
 from operator import attrgetter
 from pathlib import Path
-from typing import Any, TypeVar, cast
+from typing import Any, cast
 
 from memorist.unseen import unseen
 
@@ -20,7 +20,6 @@ SHOWN_IN_A_CELL = 300
 AS_TEXT: Mapping[type, Callable[[Any], str]] = {date: lambda value: value.isoformat(), bytes: bytes.hex, Path: str}
 AS_THEY_ARE: frozenset[type] = frozenset((str, int, float, bool, type(None)))
 Table = tuple[Sequence[str], Sequence[Sequence[Any]]]  # heads and rows
-Kind = TypeVar("Kind")
 
 
 class Noun:
@@ -61,25 +60,6 @@ class Noun:
 
         heads, rows = self._table()
         return f"<table>{row(heads, 'th')}{''.join(row(cells, 'td') for cells in rows)}</table>"
-
-
-def quick(kind: type[Kind]) -> type[Kind]:
-    """A frozen dataclass with slots, made at a third of the usual cost, for those that a question makes by the hundred. The usual
-    way asks for every value whether it may be set; here they are set while the noun is still of a class that anybody may change,
-    with the same slots. It pays from six values on."""
-    given: Any = kind
-    same = [(f.name, f.type, field(default=f.default, default_factory=f.default_factory)) for f in fields(given)]
-    open_kind = make_dataclass(kind.__name__, same, bases=kind.__bases__, slots=True, eq=False, repr=False)
-    fill, change = cast(Any, open_kind).__init__, object.__setattr__
-
-    def init(noun: Any, *values: Any, **named: Any) -> None:
-        frozen = noun.__class__
-        change(noun, "__class__", open_kind)
-        fill(noun, *values, **named)
-        noun.__class__ = frozen
-
-    given.__init__ = update_wrapper(init, given.__init__)
-    return kind
 
 
 @cache

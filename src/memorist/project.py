@@ -18,13 +18,14 @@ import stat
 import unicodedata
 from collections.abc import Iterator
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from hashlib import blake2b
 from pathlib import Path
 from typing import Literal
 from urllib.parse import unquote
 
 from memorist.errors import Invalid
+from memorist.lazy import dataclass
 from memorist.records import Scope
 from memorist.unseen import unseen
 

@@ -10,14 +10,15 @@ import threading
 import time
 import unicodedata
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, fields
+from dataclasses import field, fields
 from datetime import UTC, date, datetime, timedelta
 from functools import cache
 from operator import attrgetter
 from typing import Any, Literal, overload
 
 from memorist.errors import Invalid
-from memorist.noun import Noun, Table, line, quick
+from memorist.lazy import dataclass
+from memorist.noun import Noun, Table, line
 from memorist.unseen import unseen
 
 Status = Literal["candidate", "confirmed"]
@@ -187,7 +188,6 @@ class Counters(Noun):
     strength: int = 0  # how often the same thing was said again
 
 
-@quick
 @dataclass(frozen=True, slots=True)
 class Times(Noun):
     """All in UTC. `at` is when it happened, `created` when it was stored, `used` when it last helped or was said again."""
@@ -205,7 +205,6 @@ class Times(Noun):
         return max(self.at, self.valid_from or self.at)
 
 
-@quick
 @dataclass(frozen=True, slots=True)
 class Provenance(Noun):
     """Where a record came from: who wrote it, through which door, in which session, and on what grounds."""
@@ -223,7 +222,6 @@ class Provenance(Noun):
     confidence_because: str | None = None
 
 
-@quick
 @dataclass(frozen=True, slots=True)
 class Record(Noun):
     """One memory: one fact, decision, preference, turn … with everything needed to judge it."""
@@ -473,7 +471,6 @@ class Signal(Noun):
     contribution: float
 
 
-@quick
 @dataclass(frozen=True, slots=True)
 class Hit(Noun):
     """One found record. Without `signals`, the score is the product of the factors in `why`. With a `relevance` in `why`, the

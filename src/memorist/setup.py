@@ -7,7 +7,7 @@ the command line sees, so both ask here (docs/why/0003-opening.md).
 import logging
 import os
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -16,6 +16,7 @@ from memorist.access import Access, access_for
 from memorist.design import Design, Reranker
 from memorist.errors import Invalid
 from memorist.kinds import Kind
+from memorist.lazy import dataclass
 from memorist.models import rerank as second
 from memorist.models.chat import Chat, chosen_chat
 from memorist.models.embed import Choice, Embedder, chosen, chosen_for_turns

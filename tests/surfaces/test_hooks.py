@@ -19,7 +19,8 @@ from memorist.files.transfer import import_files
 from memorist.store import captures
 from memorist.surfaces.agents import capture, hooks, problems
 from memorist.surfaces.agents.clients import CLIENTS
-from memorist.surfaces.cli import verbs
+from memorist.surfaces.cli import sync, verbs
+from memorist.testing.chat import ScriptedChat
 from memorist.text.question import without_injected
 from surfaces.conftest import Cli
 
@@ -534,3 +535,47 @@ def test_any_object_is_answered_by_a_document_or_by_nothing(
     except Exception as problem:
         problems.note(client, event, problem)
     assert all(isinstance(json.loads(each), dict) for each in said) and len(said) < 2
+
+
+def test_upkeep_asks_the_model_where_one_is_set(work: Path) -> None:
+    """What rules do not hear: a session that is over is closed by upkeep, and its model finds what lasts."""
+    file = work.parent / "s1.jsonl"
+    file.write_text(
+        "".join(
+            line("user", f"Honestly the retry thing bit us again on day {n}: three attempts, then the pager.", f"u{n}")
+            for n in range(9)
+        )
+    )
+    told("claude-code", "SessionEnd", transcript_path=str(file))
+    model = ScriptedChat({"notes": []})
+    with Memory(chat=model) as memory:
+        verbs.read_transcripts(memory)
+    assert any("three attempts" in str(prompt) for prompt in model.asked)
+
+
+def test_a_turn_knows_where_it_was_said(work: Path, cli: Cli) -> None:
+    claude, codex = work.parent / "s1.jsonl", work.parent / "s2.jsonl"
+    claude.write_text(line("user", "Logs go to Loki.", "u1", gitBranch="fix/retry", cwd="/home/ada/atlas"))
+    meta = {"id": "s2", "cwd": "/home/ada/borealis", "git": {"branch": "main"}}
+    said = {"type": "message", "role": "user", "content": [{"type": "input_text", "text": "Metrics go to Mimir."}]}
+    lines = ({"type": "session_meta", "payload": meta}, {"type": "response_item", "payload": said})
+    codex.write_text("".join(json.dumps({"timestamp": "2026-05-06T12:00:00Z", **each}) + "\n" for each in lines))
+    told("claude-code", "PreCompact", transcript_path=str(claude))
+    told("codex", "PreCompact", transcript_path=str(codex), session_id="s2")
+    with Memory() as memory:
+        where = {each.text: (each.data["branch"], each.data["folder"]) for each in memory.list({"kind": "turn"})}
+    assert where == {
+        "Logs go to Loki.": ("fix/retry", "/home/ada/atlas"),
+        "Metrics go to Mimir.": ("main", "/home/ada/borealis"),
+    }
+    shown = cli("get", "2", MEMORIST_DB=str(work.parent / "m.db"), MEMORIST_PROJECT="atlas").out
+    assert shown == "" or "branch" in shown
+
+
+def test_a_watching_sync_reads_transcripts(work: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    file = work.parent / "s1.jsonl"
+    file.write_text(line("user", "Logs go to Loki.", "u1"))
+    told("claude-code", "Stop", transcript_path=str(file))
+    with Memory() as memory:
+        sync._transcripts(memory)
+    assert [text for *_, text in turns()] == ["Logs go to Loki."]

@@ -2,13 +2,15 @@
 
 import json
 import os
+import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from memorist import Memory
-from memorist.surfaces.agents import hooks, problems, receipts
+from memorist.store import captures
+from memorist.surfaces.agents import hooks, problems, receipts, trial
 from surfaces.conftest import Cli
 
 
@@ -96,3 +98,88 @@ def test_a_problem_is_over_once_a_hook_has_answered(cli: Cli, work: Path, monkey
     with Memory() as memory:
         [row] = [each for each in receipts.checked(memory) if each.check == "claude-code"]
     assert row.ok and "last told" in row.detail
+
+
+def program(work: Path, name: str, text: str) -> None:
+    trial._listed.cache_clear()
+    file = Path(os.environ["PATH"]) / name
+    file.write_text(f"#!{sys.executable}\n{text}")
+    file.chmod(0o755)
+
+
+def row_of(client: str) -> Any:
+    with Memory() as memory:
+        [row] = [each for each in receipts.checked(memory) if each.check == client]
+    return row
+
+
+OURS = "import sys; from memorist.__main__ import main; main()"
+
+
+def test_the_doctor_tries_what_an_agent_has_of_ours(cli: Cli, work: Path) -> None:
+    """The program of the settings, with an event of which nothing comes, and its server of tools."""
+    program(work, "memorist", OURS)
+    program(work, "gemini", "print('gemini 1.2.3-rc.1')")
+    asked(cli, "install", "gemini")
+    row = row_of("gemini")
+    assert row.ok and row.detail.startswith("1.2.3-rc.1; 5 of 5 hooks, tools; 8 tools answer")
+    assert not (work.parent / "m.db").read_bytes().count(b"doctor"), "nothing was kept of it"
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [("raise SystemExit(3)", "its hook ends with 3"), ("print('{}')", "its hook ends with 0"),
+     ("import sys\nif 'mcp' in sys.argv: print('no JSON')", "its tools do not answer"),
+     ("pass", "its tools do not answer: it ended")],
+)  # fmt: skip
+def test_the_doctor_says_what_does_not_work(text: str, said: str, cli: Cli, work: Path) -> None:
+    asked(cli, "install", "gemini")
+    program(work, "memorist", text)
+    row = row_of("gemini")
+    assert not row.ok and said in row.detail and "install gemini" in row.advice
+
+
+def test_the_doctor_runs_nothing_of_a_project(cli: Cli, work: Path) -> None:
+    """Its settings came with a clone."""
+    ran = work.parent / "ran"
+    program(work, "memorist", f"open({str(ran)!r}, 'w')")
+    folder = work / ".gemini"
+    folder.mkdir()
+    hook = {"hooks": [{"type": "command", "command": "memorist hook gemini BeforeAgent; touch x"}]}
+    server = {"memorist": {"command": "memorist", "args": ["mcp"]}}
+    (folder / "settings.json").write_text(json.dumps({"hooks": {"BeforeAgent": [hook]}, "mcpServers": server}))
+    assert "1 of 5 hooks" in row_of("gemini").detail and not ran.exists()
+
+
+def test_a_project_that_is_left_out_is_told_nothing_and_keeps_nothing(cli: Cli, work: Path) -> None:
+    with Memory() as memory:
+        memory.remember("Staging runs Postgres 16", pinned=True)
+    said: list[str] = []
+    file = work.parent / "t.jsonl"
+    file.write_text(
+        json.dumps(
+            {"type": "user", "uuid": "u1", "sessionId": "s1", "message": {"role": "user", "content": "Hi there"}}
+        )
+    )
+    given = {
+        "session_id": "s1",
+        "cwd": str(work),
+        "prompt": "which database does staging run?",
+        "transcript_path": str(file),
+    }
+
+    def all_day() -> None:
+        for event in ("SessionStart", "UserPromptSubmit", "Stop", "PreCompact", "SessionEnd"):
+            hooks.answer("claude-code", event, json.dumps(given).encode(), said.append)
+
+    assert "left out" in asked(cli, "off", "--here").out
+    all_day()
+    with Memory() as memory:
+        assert (
+            said == [] and memory.count({"kind": "turn"}) == 0 and "Postgres" in memory.recall(given["prompt"])[0].text
+        )
+        with Memory(project="elsewhere") as other:
+            assert not captures.left_out(other._tools.store, other.space, other.home)
+    assert asked(cli, "on", "--here").code == 0
+    all_day()
+    assert "Postgres 16" in said[0]

@@ -8,9 +8,17 @@ from datetime import UTC, datetime
 
 import pytest
 
+from memorist.lazy import FIRST_VALUES
 from memorist.records import Hit, Provenance, Record, Times
 
 NOW = datetime(2026, 5, 1, tzinfo=UTC)
+
+
+@pytest.fixture(autouse=True)
+def not_the_first() -> None:
+    """The first few of a class are made in another way."""
+    for _ in range(FIRST_VALUES + 1):
+        Hit(record(), 1.0), Provenance()
 
 
 def record(**more: object) -> Record:
@@ -51,6 +59,11 @@ def test_a_class_of_ones_own_may_follow_on_them() -> None:
     class Marked(Record):
         __slots__ = ()
 
-    marked = Marked("m1", "main", "global", "fact", "Lunch is at noon", Times(NOW, NOW, NOW))
-    assert type(marked) is Marked
-    assert marked.text == "Lunch is at noon"
+    class Noted(Record):
+        pass
+
+    for kind in (Marked, Noted):
+        for _ in range(FIRST_VALUES + 1):
+            marked = kind("m1", "main", "global", "fact", "Lunch is at noon", Times(NOW, NOW, NOW))
+            assert type(marked) is kind
+            assert marked.text == "Lunch is at noon"

@@ -12,7 +12,7 @@ nobody touched it since. It is not read: whoever vouched for it would vouch for 
 import json
 from collections import Counter
 from collections.abc import Iterator, Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, field
 from datetime import datetime
 from hashlib import blake2b
 from typing import Any, get_args
@@ -23,6 +23,7 @@ from memorist.files.markdown import Entry
 from memorist.files.streams import LONGEST_LINE as LONGEST_LINE
 from memorist.files.streams import Damaged as Damaged
 from memorist.files.streams import Stream, lines
+from memorist.lazy import dataclass
 from memorist.records import LIVING, Counters, Draft, Link, Origin, Record, Status, Trust, utc
 from memorist.remember.bring import Exported, as_exported, link_of
 from memorist.remember.gate import IS_ID

@@ -21,7 +21,7 @@ import string
 import textwrap
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from datetime import UTC, datetime
 from itertools import zip_longest
 from pathlib import PurePath
@@ -29,6 +29,7 @@ from typing import Literal
 
 from memorist.checks import LONGEST_LABEL
 from memorist.files import signs
+from memorist.lazy import dataclass
 from memorist.records import Draft
 from memorist.remember.bring import Exported
 from memorist.text.visible import is_blank

@@ -12,7 +12,7 @@ it goes, so that a second import finds it. A part that cannot be read is named, 
 
 import hashlib
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -22,6 +22,7 @@ from memorist.errors import Invalid, StoreTooNew
 from memorist.files.jsonl import Lines, parsed
 from memorist.files.markdown import Entry
 from memorist.files.streams import Damaged
+from memorist.lazy import dataclass
 from memorist.memory import Memory
 from memorist.records import EPOCH, ID_LETTERS, Counters, Draft, Link
 from memorist.remember.bring import Exported

@@ -14,7 +14,7 @@ linear in the length of the page.
 import re
 from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from datetime import datetime
 from typing import Any, Literal, NamedTuple
 
@@ -22,6 +22,7 @@ from memorist.files import signs
 from memorist.files.labels import Labelled, labelled, with_tags
 from memorist.files.markdown import MARKS, date_before, kind_of
 from memorist.kinds import OTHER_SECTION, SECTIONS
+from memorist.lazy import dataclass
 from memorist.records import Draft, Record
 from memorist.text.visible import visible
 

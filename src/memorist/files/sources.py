@@ -8,13 +8,14 @@ import os
 import stat
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import IO
 
 from memorist.checks import LONGEST_LABEL
 from memorist.errors import Invalid
+from memorist.lazy import dataclass
 from memorist.text.visible import quoted, visible
 
 MARKDOWN = (".md", ".markdown", ".txt")

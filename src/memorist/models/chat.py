@@ -17,11 +17,12 @@ import time
 from collections import Counter, OrderedDict
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from datetime import datetime
 from typing import Any, Literal, Protocol, TypeVar, get_args
 
 from memorist.errors import Invalid, ModelUnavailable
+from memorist.lazy import dataclass
 from memorist.models.embed import NONE, apart, must_name_a_model
 from memorist.records import now_utc
 from memorist.text.visible import quoted, visible

@@ -12,12 +12,12 @@ import os
 import threading
 import unicodedata
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
 from functools import cache, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeVar
 
 from memorist.errors import Invalid, MemoristError, ModelUnavailable
+from memorist.lazy import dataclass
 from memorist.text.patterns import regex
 from memorist.text.visible import quoted, visible
 

@@ -13,7 +13,7 @@ pins and preferences are shown without it; any other failure gives an empty cont
 import logging
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence, Set
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import datetime
 from itertools import chain
 from typing import Any, cast
@@ -23,6 +23,7 @@ from memorist.access import GLOBAL, Access, family_of
 from memorist.design import BRIDGE, LANES, MOST_HITS, PINNED, STEADY, Budget, Compression, Design, Inject, Lane, Tools
 from memorist.errors import Invalid, MemoristError, OutOfScope
 from memorist.kinds import DOCUMENTS as LAYER
+from memorist.lazy import dataclass
 from memorist.prompt import bridge, lanes
 from memorist.prompt.modes import MODES, NONE, TURNS, Mode, Profile, mode_named, profile_named, weighed
 from memorist.prompt.receipt import fingerprint, rendered

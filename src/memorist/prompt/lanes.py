@@ -8,13 +8,14 @@ shorter one after it may still enter. All numbers are whole tokens.
 """
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from itertools import compress
 from operator import not_
 
 from memorist import checks
 from memorist.design import PINNED, STEADY, Budget, Lane
 from memorist.errors import Invalid
+from memorist.lazy import dataclass
 from memorist.prompt.render import Item
 from memorist.text.triggers import FIRED
 from memorist.text.visible import quoted

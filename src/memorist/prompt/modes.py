@@ -5,7 +5,7 @@ enter first, and never add one that does not match. Only the policy `recency` do
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from datetime import datetime
 from pathlib import PurePath
 from typing import Literal, TypeVar, get_args
@@ -13,6 +13,7 @@ from typing import Literal, TypeVar, get_args
 from memorist import checks
 from memorist.access import family_of
 from memorist.errors import Invalid
+from memorist.lazy import dataclass
 from memorist.records import Record
 from memorist.text.visible import quoted
 

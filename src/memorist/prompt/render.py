@@ -21,13 +21,13 @@ import json
 import re
 import secrets
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from datetime import datetime, timedelta
 from itertools import chain
 from typing import Protocol
 
 from memorist.design import STEADY
 from memorist.errors import Invalid
+from memorist.lazy import dataclass
 from memorist.prompt.shorten import GAP, shortened
 from memorist.records import Hit, Record
 from memorist.text.injection import LABEL, gives_orders, suspect

@@ -19,7 +19,7 @@ import time
 from collections import deque
 from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import field, fields, replace
 from datetime import datetime
 from heapq import merge
 from operator import attrgetter
@@ -31,7 +31,7 @@ from memorist.access import GLOBAL, Access, family_of
 from memorist.design import MOST_HITS, Design, Tools
 from memorist.errors import Invalid, MemoristError, meant
 from memorist.kinds import ARCHIVE, DOCUMENTS, KINDS, LAYERS, MEMORY, TURNS, kind_named
-from memorist.noun import quick
+from memorist.lazy import dataclass
 from memorist.recall.fresh import compared
 from memorist.records import Hit, Moment, Recall, Record, Scope, Step, new_id, utc
 from memorist.store.index import index_rows
@@ -98,7 +98,6 @@ class Expansion:
     weight: float  # under 1
 
 
-@quick
 @dataclass(frozen=True, slots=True)
 class Search:
     """A question on its way: what is asked, where, and what was found so far."""

@@ -8,11 +8,12 @@ them, so no walk grows with the store.
 
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from datetime import datetime
 from heapq import nlargest
 from typing import NamedTuple
 
+from memorist.lazy import dataclass
 from memorist.records import Hit, Record
 from memorist.store.nouns import Shelf
 from memorist.store.protocol import Store

@@ -9,8 +9,8 @@ in one expression with the others it would make every match as dear as the rest 
 import base64
 import re
 from collections.abc import Callable
-from dataclasses import dataclass
 
+from memorist.lazy import dataclass
 from memorist.text.patterns import regex
 
 PLACEHOLDERS = (

@@ -12,9 +12,9 @@ import itertools
 import re
 import unicodedata
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 from functools import lru_cache
 
+from memorist.lazy import dataclass
 from memorist.redact.scan import Found, glued, in_characters
 from memorist.text.patterns import regex
 

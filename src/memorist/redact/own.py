@@ -13,9 +13,9 @@ from being opened: memories that cannot be read are worse than a secret that onl
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
+from memorist.lazy import dataclass
 from memorist.redact.formats import RULES
 from memorist.redact.scan import Found, compiled
 from memorist.text.visible import quoted

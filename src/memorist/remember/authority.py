@@ -15,13 +15,14 @@ is held for every door. The past is not changed at all: a record that keeps an e
 import json
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
 from memorist.access import GLOBAL
 from memorist.errors import Conflict, MemoristError, Refused
 from memorist.kinds import TURNS, Kind
+from memorist.lazy import dataclass
 from memorist.records import Origin, Record, Status, Trust, changed, to_micros
 from memorist.store.where import canonical, everywhere
 from memorist.store.writer import door_of

@@ -11,7 +11,7 @@ candidate and was not touched since becomes what it was when its owner vouches f
 
 from collections.abc import Container, Iterable, Mapping, Sequence, Set
 from contextlib import suppress
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, field, replace
 from datetime import datetime
 from graphlib import CycleError, TopologicalSorter
 from typing import Any, get_args
@@ -19,6 +19,7 @@ from typing import Any, get_args
 from memorist import checks
 from memorist.design import Conflicts
 from memorist.errors import Invalid, MemoristError
+from memorist.lazy import dataclass
 from memorist.records import (
     LINK_KINDS,
     Counters,

@@ -9,7 +9,7 @@ recalled alike and de-duplicated, and it still holds. An item that a caller keep
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from datetime import datetime
 from typing import Any
 
@@ -17,6 +17,7 @@ from memorist.access import Access
 from memorist.design import Tools
 from memorist.errors import Conflict
 from memorist.kinds import Kind
+from memorist.lazy import dataclass
 from memorist.models.pairs import Unstored
 from memorist.records import Link, Record, changed, to_micros
 from memorist.remember.authority import Agreed, Effect, judge, noted, users_word

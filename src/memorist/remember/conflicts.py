@@ -20,7 +20,7 @@ A memory that was superseded by mistake comes back the same way: keep it, and th
 """
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import datetime
 from itertools import product
 from typing import Any, Literal, get_args
@@ -29,6 +29,7 @@ from memorist import checks
 from memorist.design import Ask, Conflicts
 from memorist.errors import Invalid, NotFound, Refused
 from memorist.kinds import MEMORY
+from memorist.lazy import dataclass
 from memorist.models import pairs
 from memorist.models.embed import unpack
 from memorist.noun import Noun

@@ -12,13 +12,14 @@ everything that writes can import it.
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import field, fields, replace
 from datetime import datetime
 from typing import Any, Literal, cast
 
 from memorist.access import GLOBAL, Access, is_homed
 from memorist.design import Answer, Ask, Tools
 from memorist.errors import Conflict, Invalid, NotFound
+from memorist.lazy import dataclass
 from memorist.noun import Noun, line
 from memorist.records import Draft, Outcome, Record, Report
 from memorist.redact import nothing_but_marks

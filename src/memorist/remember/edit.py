@@ -7,7 +7,7 @@ writers waiting, and one memory that cannot be changed does not stop the others.
 
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from datetime import datetime
 from functools import partial
 from typing import Any
@@ -18,6 +18,7 @@ from memorist.design import Ask
 from memorist.errors import Conflict, Invalid, NotFound, OutOfScope, Refused
 from memorist.folder import HASHES
 from memorist.kinds import Kind, kind_named
+from memorist.lazy import dataclass
 from memorist.records import (
     LINK_KINDS,
     Counters,

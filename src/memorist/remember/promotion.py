@@ -17,7 +17,7 @@ session is over takes nothing from what was found in it. Where a project has swi
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import datetime
 from functools import partial
 from itertools import takewhile
@@ -28,6 +28,7 @@ from memorist.access import GLOBAL, Access, family_of
 from memorist.design import Ask, Promotion, Proposal, Tools
 from memorist.errors import Invalid, Refused
 from memorist.kinds import ARCHIVE, MEMORY
+from memorist.lazy import dataclass
 from memorist.noun import Noun, line
 from memorist.records import Draft, Origin, Outcome, Record, Report, Scope
 from memorist.remember import consent, edit, gate

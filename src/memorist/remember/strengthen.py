@@ -9,10 +9,10 @@ file: its texts would be tied to trusted ones by being shown beside them. A rela
 
 import re
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from itertools import chain, combinations
 
 from memorist.kinds import MEMORY
+from memorist.lazy import dataclass
 from memorist.records import Link, Record
 from memorist.remember import lessons
 from memorist.remember.authority import RANK

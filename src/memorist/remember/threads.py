@@ -5,8 +5,9 @@ that name none are a thread of their own. A store in which nobody ever told one 
 not look for any.
 """
 
-from dataclasses import dataclass, field
+from dataclasses import field
 
+from memorist.lazy import dataclass
 from memorist.records import Record
 from memorist.remember.authority import FROM_FILES
 from memorist.remember.changes import Caller, has_narratives

@@ -57,6 +57,7 @@ OF_GOOGLE = {
 
 
 MESSAGE = "message"  # where the data of a turn has the id of its message
+WHERE = ("branch", "folder")  # what it has of where the agent worked, if its message says so
 
 
 class Uttered(NamedTuple):
@@ -168,6 +169,9 @@ def _of_message(made: list[Draft], message: Mapping[str, Any], number: int) -> l
     id = message.get("id")
     named = id if isinstance(id, str) and id else None
     told = {} if named is None else {MESSAGE: named}
+    told |= {
+        name: said[: checks.LONGEST_LABEL] for name in WHERE if isinstance(said := message.get(name), str) and said
+    }
     return [
         changed(turn, data={**turn.data, **told}, key=key_of(str(turn.key), named, number, place))
         for place, turn in enumerate(made, 1)

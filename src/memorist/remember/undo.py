@@ -8,7 +8,7 @@ without a name goes on with it.
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from functools import partial
 from itertools import islice
 from typing import Any
@@ -16,6 +16,7 @@ from typing import Any
 from memorist.access import Access
 from memorist.design import Ask, Tools
 from memorist.errors import Conflict, Invalid, MemoristError, NotFound, Refused
+from memorist.lazy import dataclass
 from memorist.records import Counters, Event, Link, Origin, Planned, Record, Report, from_micros
 from memorist.remember import consent, lessons
 from memorist.remember.authority import RANK, Effect, Held, Place, hidden_lately, most_of, place_of, reason_to_ask

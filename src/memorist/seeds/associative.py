@@ -15,7 +15,7 @@ A memory of any design can be passed in. Questions are answered by its own desig
 import builtins
 import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from types import MappingProxyType
 from typing import Any, overload
 
@@ -25,6 +25,7 @@ from memorist.design import Design
 from memorist.designs import ASSOCIATIVE
 from memorist.errors import Invalid, meant
 from memorist.kinds import MEMORY
+from memorist.lazy import dataclass
 from memorist.memory import Memory
 from memorist.recall.stages.cascade import Cascade
 from memorist.recall.stages.judge import Judge

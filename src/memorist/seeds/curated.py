@@ -18,11 +18,11 @@ it was opened as somebody else's; a program that passes on what a person typed h
 import re
 import shlex
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 
 from memorist.access import Access, family_of
 from memorist.errors import Invalid, NotFound
 from memorist.kinds import ALIASES, KINDS
+from memorist.lazy import dataclass
 from memorist.memory import Memory
 from memorist.records import Hit, Outcome, Record, Report
 from memorist.remember.promotion import PRESETS

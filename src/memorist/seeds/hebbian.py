@@ -12,13 +12,14 @@ A memory of any design can be passed in. Questions are answered by its own desig
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import datetime
 from typing import overload
 
 from memorist import setup, worth
 from memorist.design import Design
 from memorist.designs import HEBBIAN
+from memorist.lazy import dataclass
 from memorist.memory import Memory
 from memorist.recall.stages.labels import source_of
 from memorist.recall.stages.weigh import WeighByVotes

@@ -15,7 +15,7 @@ anew cannot take out of it what the user said. That waits in `review`.
 import builtins
 import re
 from collections.abc import Iterable, Mapping, Sequence, Set
-from dataclasses import dataclass, fields, replace
+from dataclasses import fields, replace
 from datetime import UTC, datetime
 from pathlib import Path, PurePosixPath
 from typing import Any, Literal
@@ -27,6 +27,7 @@ from memorist.errors import Invalid, NotFound, meant
 from memorist.files.markdown import memories_in
 from memorist.files.page import DATED, KIND_OF_SECTION, section_for
 from memorist.kinds import MEMORY, OTHER_SECTION, SECTIONS
+from memorist.lazy import dataclass
 from memorist.memory import Memory
 from memorist.noun import Noun
 from memorist.records import Draft, Outcome, Recall, Record, SearchName

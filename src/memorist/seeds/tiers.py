@@ -13,13 +13,13 @@ person to ask, it waits in `review`.
 import builtins
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, Literal
 
 from memorist import checks, setup
 from memorist.access import GLOBAL
 from memorist.designs import DESIGNS, TIERS
 from memorist.errors import Invalid
+from memorist.lazy import dataclass
 from memorist.memory import Memory
 from memorist.records import Outcome, Report
 from memorist.seeds.items import ContextItem, Items

@@ -11,12 +11,13 @@ import logging
 import time
 from collections import deque
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import datetime
 
 from memorist.access import GLOBAL
 from memorist.design import Promotion
 from memorist.errors import MemoristError
+from memorist.lazy import dataclass
 from memorist.records import Draft, Outcome, Planned, Record, Report, iso
 from memorist.remember import edit, gate, promotion
 from memorist.remember.authority import least

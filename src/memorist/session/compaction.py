@@ -18,11 +18,12 @@ line, and never replaces what was noted before.
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from datetime import datetime
 from itertools import chain, islice
 from typing import Any
 
+from memorist.lazy import dataclass
 from memorist.noun import line
 from memorist.records import Draft, Origin, Record, iso, utc
 from memorist.remember.authority import least

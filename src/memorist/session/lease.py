@@ -7,12 +7,13 @@ no session, only a digest of its name: erasing a session must leave no trace of 
 """
 
 import time
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from datetime import datetime, timedelta
 from secrets import token_hex
 
 from memorist import checks
 from memorist.errors import Conflict, StoreUnavailable
+from memorist.lazy import dataclass
 from memorist.records import from_micros, to_micros
 from memorist.remember.changes import Caller
 from memorist.store.files import is_of_the_dead, maker

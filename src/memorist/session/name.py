@@ -5,11 +5,12 @@ is one session of a project, whoever's it is: its notes lie in `session/<id>`.
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from secrets import token_hex
 
 from memorist import checks
 from memorist.errors import Conflict
+from memorist.lazy import dataclass
 from memorist.records import Outcome, Record, Scope
 from memorist.remember import edit
 from memorist.remember.changes import Caller

@@ -16,11 +16,12 @@ Doors of low trust move only their own.
 
 import re
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any, Literal
 
 from memorist import checks
 from memorist.errors import Invalid, Refused
+from memorist.lazy import dataclass
 from memorist.noun import line
 from memorist.records import Draft, Hit, Outcome, Record, Reference, changed, iso
 from memorist.remember import gate

@@ -12,12 +12,13 @@ is far below them can be told from the length of its texts; tokens are counted n
 
 import json
 from collections.abc import Callable, Iterable, Mapping, Sequence, Set
-from dataclasses import dataclass, field, fields
+from dataclasses import field, fields
 from itertools import groupby, pairwise
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 from memorist import checks
 from memorist.errors import Invalid
+from memorist.lazy import dataclass
 from memorist.noun import Noun, line
 from memorist.prompt.render import ROLES
 from memorist.records import Outcome, Record

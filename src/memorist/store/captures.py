@@ -7,11 +7,12 @@ They are settings of the store, one for each project, so that a transcript goes 
 
 import json
 import os
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from pathlib import Path
 from urllib.parse import quote_from_bytes, unquote_to_bytes
 
 from memorist.errors import StoreDamaged
+from memorist.lazy import dataclass
 from memorist.store.nouns import Commit
 from memorist.store.protocol import Store
 from memorist.store.where import canonical
@@ -63,6 +64,20 @@ def note(capture: Capture, store: Store, space: str, home: str) -> None:
 def forget(session: str, store: Store, space: str, home: str) -> None:
     """Takes it off the list; inside a transaction of the writer."""
     _keep([each for each in known(store, space, home) if each.session != session], store, space, home)
+
+
+def left_out(store: Store, space: str, home: str) -> bool:
+    """Whether agents are told nothing in that project, and nothing of theirs is kept."""
+    return bool(store.setting(_left_out(space, home)))
+
+
+def leave_out(out: bool, store: Store, space: str, home: str) -> None:
+    """Leaves that project out, or takes it in again; inside a transaction of the writer."""
+    store.write(Commit(settings={_left_out(space, home): "yes" if out else ""}))
+
+
+def _left_out(space: str, home: str) -> str:
+    return f"left out {space} {home}"
 
 
 def _keep(captures: list[Capture], store: Store, space: str, home: str) -> None:

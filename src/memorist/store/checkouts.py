@@ -12,12 +12,13 @@ transaction of the memories that moved, and `undo` takes both back.
 import json
 import os
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote_from_bytes, unquote_to_bytes
 
 from memorist.access import HOMED, Access
+from memorist.lazy import dataclass
 from memorist.noun import Noun
 from memorist.project import Project, earlier_names, make_mark, mark_of, parents_of
 from memorist.records import Scope, memories

@@ -6,11 +6,12 @@ it travels with the file. Words are content: erasing takes away those that only 
 
 import json
 from collections.abc import Mapping, Set
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, field, replace
 from typing import Any
 
 from memorist.access import is_homed
 from memorist.errors import StoreDamaged
+from memorist.lazy import dataclass
 from memorist.store.nouns import Commit
 from memorist.store.protocol import Store
 from memorist.store.where import canonical

@@ -8,11 +8,12 @@ import os
 import re
 from collections.abc import Collection, Iterable, Iterator, Sequence, Set
 from contextlib import closing, contextmanager, suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from pathlib import Path
 
 from memorist.access import Access
 from memorist.errors import MemoristError, StoreUnavailable
+from memorist.lazy import dataclass
 from memorist.records import now_utc
 from memorist.store.files import AUTOMATIC, clear_leftovers, maker_is_gone, remove, replace_private
 from memorist.store.journal import Anchor

@@ -9,11 +9,11 @@ the texts are compared then. It depends on the text alone, so a memory keeps its
 
 import hashlib
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from functools import lru_cache
 
 from memorist.errors import Invalid
 from memorist.kinds import KINDS, MEMORY
+from memorist.lazy import dataclass
 from memorist.records import Record
 from memorist.text.words import chunks, terms
 

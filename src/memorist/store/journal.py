@@ -22,13 +22,14 @@ import re
 import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from datetime import datetime, timedelta
 from itertools import takewhile
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from memorist.errors import Invalid, MemoristError, StoreDamaged
+from memorist.lazy import dataclass
 from memorist.noun import Noun
 from memorist.records import Event, Record
 from memorist.store.files import replace_private

@@ -8,9 +8,10 @@ the finding is one of its own.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from memorist.access import family_of
+from memorist.lazy import dataclass
 from memorist.records import Record
 from memorist.store.nouns import parts
 from memorist.store.protocol import Store

@@ -12,12 +12,13 @@ import logging
 import threading
 import time
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import chain
 from typing import TYPE_CHECKING
 
 from memorist.errors import MemoristError, ModelUnavailable, StoreDamaged
 from memorist.kinds import ARCHIVE, DOCUMENTS, LAYERS, TURNS
+from memorist.lazy import dataclass
 from memorist.models.embed import (
     FORMER,
     NO_EMBEDDER,

@@ -4,13 +4,14 @@ a row, and is sealed."""
 import hashlib
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from datetime import datetime
 from functools import lru_cache
 from typing import Any, NamedTuple, TypeVar
 
 from memorist.errors import StoreDamaged
 from memorist.kinds import ARCHIVE, KINDS, LAYERS, MEMORY
+from memorist.lazy import dataclass
 from memorist.noun import Noun
 from memorist.records import Counters, Event, Link, Provenance, Record, Times, from_micros, to_micros
 from memorist.store.where import canonical

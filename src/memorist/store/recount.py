@@ -8,9 +8,10 @@ emptied), and, of events that 0.1.0 wrote, when a memory was last used and what 
 """
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TYPE_CHECKING, Any
 
+from memorist.lazy import dataclass
 from memorist.records import Counters, Event, Link, Record, from_micros, to_micros
 from memorist.store.nouns import COUNTERS, UNCOUNTED, Commit, Counted, Sealed, event_mac
 from memorist.store.where import everywhere

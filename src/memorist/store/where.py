@@ -9,7 +9,7 @@ that compiles the filter to SQL must agree with it (the contract suite compares 
 import json
 import math
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import date, datetime
 from functools import lru_cache
 from operator import attrgetter
@@ -17,6 +17,7 @@ from typing import Any, Literal, NamedTuple
 
 from memorist.access import Access
 from memorist.errors import Invalid
+from memorist.lazy import dataclass
 from memorist.records import Record, iso, utc
 from memorist.text.visible import flaw
 

@@ -13,12 +13,13 @@ import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from datetime import UTC, datetime, timedelta
 from typing import Any, NewType, TypeVar, cast
 
 from memorist.access import Access
 from memorist.errors import Invalid, MemoristError, StoreUnavailable
+from memorist.lazy import dataclass
 from memorist.records import Counters, Event, Link, Origin, Provenance, Record, Times, changed, new_id, to_micros
 from memorist.redact import Redactor, strings_in, texts_of
 from memorist.redact.own import NO_RULES, Own

@@ -17,11 +17,10 @@ to instead of a file; the `token` for it is shown nowhere.
 
 import os
 import re
-import sys
 import unicodedata
 from collections.abc import Callable, Mapping
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import lru_cache
 from pathlib import Path
 from types import MappingProxyType
@@ -31,12 +30,14 @@ from memorist import checks
 from memorist.design import Files
 from memorist.errors import Invalid, meant
 from memorist.kinds import Kind, own_kinds
+from memorist.lazy import dataclass
 from memorist.models.chat import checked_chat
 from memorist.models.embed import DEFAULT, checked_name
 from memorist.models.rerank import checked_reranker
 from memorist.project import repository_root, resolve_project
 from memorist.records import Scope
 from memorist.store.open import file_of
+from memorist.surfaces import places
 from memorist.text import toml
 from memorist.text.dates import READERS, reader_named
 from memorist.text.visible import quoted
@@ -250,21 +251,10 @@ def _writable_file() -> Path:
 def _standard(name: str, *_home: str | None) -> Path | None:
     """Kept for as long as the variables it depends on are the same: asking costs more than a whole verb may."""
     try:
-        folder = Path(_folder(name == "config.toml"))
+        folder = Path(places.folder(config=name == "config.toml"))
     except (RuntimeError, OSError):
         return None
     return folder / name if folder.is_absolute() else None  # an unexpanded `~`: there is no home
-
-
-def _folder(config: bool) -> str:
-    """The user's folder for settings, or for data, as the system has it."""
-    if sys.platform in ("win32", "darwin"):
-        import platformdirs  # knows them; where XDG holds it would cost 15 ms to say the same
-
-        folder = platformdirs.user_config_dir if config else platformdirs.user_data_dir
-        return folder("memorist", appauthor=False)
-    given = _env("XDG_CONFIG_HOME" if config else "XDG_DATA_HOME", "")
-    return str(Path(given if given.strip() else "~/.config" if config else "~/.local/share").expanduser() / "memorist")
 
 
 @lru_cache(maxsize=32)

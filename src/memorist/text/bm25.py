@@ -9,9 +9,11 @@ keep a question at a million memories from reading a million rows.
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from itertools import filterfalse, islice
 from typing import Protocol
+
+from memorist.lazy import dataclass
 
 K1, B = 1.2, 0.75
 MOST_TERMS = 6  # rarest terms, read through the index

@@ -2,8 +2,8 @@
 
 import re
 from collections.abc import Iterable
-from dataclasses import dataclass
 
+from memorist.lazy import dataclass
 from memorist.text.words import query_terms
 
 FIGURE = re.compile(r"\d+")

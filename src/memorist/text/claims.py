@@ -13,10 +13,11 @@ Every memory is read here on its way into the store, so each rule looks for one 
 
 import re
 from collections.abc import Iterator, Mapping, Set
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import lru_cache
 from typing import Literal
 
+from memorist.lazy import dataclass
 from memorist.text.calendar import MONTHS, WEEKDAYS
 from memorist.text.patterns import regex
 from memorist.text.words import terms

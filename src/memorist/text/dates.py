@@ -19,7 +19,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import cache
 from importlib.util import find_spec
@@ -27,6 +26,7 @@ from itertools import islice
 from typing import NamedTuple
 
 from memorist.errors import Invalid
+from memorist.lazy import dataclass
 from memorist.text import calendar
 from memorist.text.calendar import AGAIN, DAY, FEASTS, INSTANT, LONG, MONTHS, WEEKDAYS, Stretch, numbered
 from memorist.text.patterns import regex

@@ -10,11 +10,11 @@ one walk over the words: each memory is read here on its way into the store, and
 
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from functools import lru_cache
 from itertools import pairwise
 from typing import NamedTuple
 
+from memorist.lazy import dataclass
 from memorist.text.calendar import MONTHS, WEEKDAYS, numbered
 from memorist.text.patterns import regex
 

@@ -13,8 +13,8 @@ after it can take whatever is left.
 
 import re
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 
+from memorist.lazy import dataclass
 from memorist.text.patterns import regex
 
 LONGEST_PATTERN = 1000  # characters; a longer line fits nothing

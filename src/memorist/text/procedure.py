@@ -8,10 +8,10 @@ after them. `trigger` is understood as `triggers` with one text.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from memorist.errors import Invalid
+from memorist.lazy import dataclass
 from memorist.text.triggers import TRIGGERS, checked
 from memorist.text.twins import normalised
 from memorist.text.visible import flaw, quoted

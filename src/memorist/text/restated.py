@@ -23,11 +23,11 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from functools import cache, lru_cache
 from itertools import chain
 from typing import Literal
 
+from memorist.lazy import dataclass
 from memorist.text.patterns import regex
 from memorist.text.twins import normalised
 from memorist.text.words import STOP_WORDS, terms

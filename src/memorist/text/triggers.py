@@ -9,11 +9,11 @@ without these checks, such as an import, is checked again when it is read, and w
 """
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from functools import cache, lru_cache
 from typing import Any
 
 from memorist.errors import Invalid
+from memorist.lazy import dataclass
 from memorist.text.patterns import regex
 from memorist.text.twins import claim_of, normalised
 from memorist.text.visible import flaw, quoted

@@ -16,10 +16,10 @@ import hashlib
 import unicodedata
 from collections import Counter
 from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from functools import cache, lru_cache
 from itertools import chain, islice
 
+from memorist.lazy import dataclass
 from memorist.text.patterns import regex
 from memorist.text.words import STOP_WORDS, query_terms, terms
 

@@ -12,11 +12,12 @@ moment somebody asks for what is similar (`recall/alike.py`).
 
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from memorist.access import Access
 from memorist.design import Proposal, Tools, itself
+from memorist.lazy import dataclass
 from memorist.records import Link, Provenance, Record, Times, new_id
 from memorist.remember.authority import status_of, trust_of
 from memorist.remember.changes import Changes

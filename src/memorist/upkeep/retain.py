@@ -17,7 +17,7 @@ of those that were only written the newest stay, a tenth of the limit. After the
 
 import heapq
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import datetime, timedelta
 from functools import partial
 from typing import ClassVar, Literal
@@ -27,6 +27,7 @@ from memorist.access import GLOBAL, Access, family_of
 from memorist.design import Clock, Proposal, Tools
 from memorist.errors import Refused
 from memorist.kinds import KINDS, MEMORY, Kind
+from memorist.lazy import dataclass
 from memorist.records import Record
 from memorist.store.journal import jump
 from memorist.store.nouns import Brief, footprint, parts

@@ -6,7 +6,6 @@ To end a session is no change to a record that could be proposed: it reads turns
 
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
-from dataclasses import dataclass
 from datetime import datetime, timedelta
 from functools import partial
 from typing import ClassVar
@@ -14,6 +13,7 @@ from typing import ClassVar
 from memorist import remember
 from memorist.access import Access
 from memorist.design import Promotion, Proposal, Tools
+from memorist.lazy import dataclass
 from memorist.records import Planned, Record, Report, utc
 from memorist.remember.changes import Caller
 from memorist.session import close, name

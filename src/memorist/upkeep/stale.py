@@ -6,7 +6,6 @@ is approved goes to the archive, and `undo` brings it back.
 """
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from datetime import datetime, timedelta
 from itertools import takewhile
 from typing import Any, ClassVar
@@ -14,6 +13,7 @@ from typing import Any, ClassVar
 from memorist.access import Access, family_of
 from memorist.design import Ask, Proposal, Tools
 from memorist.kinds import OTHER_SECTION, SECTIONS
+from memorist.lazy import dataclass
 from memorist.records import Record
 from memorist.remember.consent import shown_in_question
 from memorist.store.where import Order

@@ -11,7 +11,7 @@ What is found is where to look; each job reads the records themselves before it 
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import cache
 from hashlib import blake2b
 from typing import TYPE_CHECKING
@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING
 from memorist.access import Access
 from memorist.design import Tools
 from memorist.kinds import MEMORY, Kind
+from memorist.lazy import dataclass
 from memorist.models.embed import StaticEmbedder
 from memorist.records import Record
 from memorist.store.nouns import ChainLink, parts

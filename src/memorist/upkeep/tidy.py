@@ -7,7 +7,6 @@ How a person answers is kept (`remember/answers.py`), and steers the nights that
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from datetime import datetime
 from itertools import islice
 from typing import Any, ClassVar
@@ -16,6 +15,7 @@ from memorist import remember
 from memorist.access import Access, is_homed
 from memorist.design import Ask, Proposal, Tools, itself
 from memorist.folder import HASHES
+from memorist.lazy import dataclass
 from memorist.records import Link, Record
 from memorist.remember.advice import contradictions
 from memorist.remember.changes import Changes

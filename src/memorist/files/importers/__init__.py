@@ -14,7 +14,7 @@ taken out; a message that was nothing else is left out.
 import json
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from datetime import datetime
 from itertools import islice
 from typing import Any, NamedTuple
@@ -25,6 +25,7 @@ from memorist.files.jsonl import Flaw, Part, decoder, parsed
 from memorist.files.markdown import Entry
 from memorist.files.originals import id_at
 from memorist.files.streams import Damaged, Stream, elements, lines
+from memorist.lazy import dataclass
 from memorist.memory import Memory
 from memorist.records import Draft, Link, Outcome, utc
 from memorist.remember.turns import whole_of

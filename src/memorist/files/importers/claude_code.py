@@ -49,7 +49,14 @@ def _message(line: Mapping[str, Any]) -> dict[str, Any] | None:
     content = message.get("content")
     if line["type"] == "user":
         content = _typed(content)
-    return {"id": line.get("uuid"), "role": line["type"], "content": content, "timestamp": line.get("timestamp")}
+    where = {"branch": line.get("gitBranch"), "folder": line.get("cwd")}
+    return {
+        "id": line.get("uuid"),
+        "role": line["type"],
+        "content": content,
+        "timestamp": line.get("timestamp"),
+        **where,
+    }
 
 
 def _typed(content: Any) -> Any:

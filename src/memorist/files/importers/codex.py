@@ -20,17 +20,18 @@ def recognise(first: Sequence[Mapping[str, Any]]) -> bool:
 
 
 def read(values: Values) -> Iterator[Item]:
-    session = values.stem
+    session, where = values.stem, dict[str, Any]()
     for line in values:
         payload = line.get("payload")
         if not isinstance(payload, Mapping):
             continue
         if line.get("type") == "session_meta" and isinstance(payload.get("id"), str):
-            session = payload["id"]
+            session, git = payload["id"], payload.get("git")
+            where = {"branch": git.get("branch") if isinstance(git, Mapping) else None, "folder": payload.get("cwd")}
         elif line.get("type") == "response_item":
             said = _message(payload)
             if said is not None:
-                yield Utterance(session, {**said, "timestamp": line.get("timestamp")})
+                yield Utterance(session, {**said, "timestamp": line.get("timestamp"), **where})
 
 
 def _message(payload: Mapping[str, Any]) -> dict[str, Any] | None:

@@ -11,7 +11,6 @@ for nor on how busy the machine is: what is compared is the same for every limit
 
 import math
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
 from datetime import datetime
 from functools import cache
 from heapq import nlargest
@@ -19,6 +18,7 @@ from pathlib import Path
 
 from memorist.design import Tools
 from memorist.kinds import DOCUMENTS, TURNS
+from memorist.lazy import dataclass
 from memorist.models.coverage import LONGEST_LOOKED_AT, Coverage, holding
 from memorist.recall.pipeline import Asked, Candidate, Search
 from memorist.recall.stages.keep import not_believed

@@ -1,11 +1,11 @@
 """What hangs together with the best hits joins them: along links, and through tags and names that few memories share."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import ClassVar
 
 from memorist.access import GLOBAL, family_of
 from memorist.design import Tools
+from memorist.lazy import dataclass
 from memorist.recall.pipeline import Search, ordered
 from memorist.recall.stages.keep import not_believed, rescored
 from memorist.recall.walk import Journey, Manner, Reached, of_one_standing

@@ -7,13 +7,14 @@ here: a candidate is a few numbers, and only the best of them become hits (`Blen
 
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from heapq import nsmallest
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from memorist.design import Tools
 from memorist.kinds import DOCUMENTS
+from memorist.lazy import dataclass
 from memorist.recall.pipeline import Asked, Candidate, Search
 from memorist.recall.stages.labels import Labels, share
 from memorist.recall.stages.talk import timed, within

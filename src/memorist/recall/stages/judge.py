@@ -11,10 +11,11 @@ most every few turns, unless the topic changes. Without a model the stage does n
 
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 from memorist.design import Tools
+from memorist.lazy import dataclass
 from memorist.models.chat import ChatFailed, ChatOutcome, ChatPort, ChatPrompt, Verified, about_data
 from memorist.recall.pipeline import Search, found, ordered
 from memorist.recall.stages.keep import not_believed, rescored

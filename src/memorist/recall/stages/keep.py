@@ -12,7 +12,7 @@ heard of the crowd is put beside what that finds.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import datetime
 from functools import lru_cache
 from math import isclose
@@ -20,6 +20,7 @@ from typing import ClassVar
 
 from memorist.design import Tools
 from memorist.kinds import MEMORY
+from memorist.lazy import dataclass
 from memorist.recall.pipeline import Search, ordered
 from memorist.records import Hit, Record, Signal
 from memorist.store.protocol import Store

@@ -7,11 +7,11 @@ Memories that nothing but their kind or source speaks for are looked up only whe
 """
 
 from collections.abc import Collection, Mapping, Sequence, Set
-from dataclasses import dataclass
 from functools import cache
 
 from memorist.design import Tools
 from memorist.kinds import ARCHIVE, LIKE, Kind
+from memorist.lazy import dataclass
 from memorist.recall.pipeline import Search
 from memorist.records import Record
 from memorist.store.where import Order, Where

@@ -17,13 +17,13 @@ said is kept in any case: such a hit stands behind the best of the others, or am
 
 import math
 from collections.abc import Iterator, Mapping, Sequence, Set
-from dataclasses import dataclass
 from functools import lru_cache
 from itertools import repeat
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from memorist.design import Tools
+from memorist.lazy import dataclass
 from memorist.recall.pipeline import Search, Taught, ordered
 from memorist.recall.stages.keep import BEHIND, not_believed, rescored
 from memorist.records import Hit, Record, Signal

@@ -6,12 +6,13 @@ recency alone would put every newer note before every better one.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import datetime
 from typing import NamedTuple
 
 from memorist.design import Tools
 from memorist.kinds import MEMORY
+from memorist.lazy import dataclass
 from memorist.models import pairs
 from memorist.recall.pipeline import Search, ordered
 from memorist.recall.stages.keep import not_believed, rescored

@@ -10,12 +10,13 @@ shown without saying so.
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cache
 from typing import ClassVar
 
 from memorist.design import Tools
 from memorist.kinds import TURNS
+from memorist.lazy import dataclass
 from memorist.recall.pipeline import Asked, Search, ordered
 from memorist.recall.stages.keep import not_believed
 from memorist.recall.stages.weigh import weighed

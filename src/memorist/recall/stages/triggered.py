@@ -11,12 +11,13 @@ are compiled when they are looked for, in a time of the processor that is bounde
 
 import time
 from collections.abc import Iterator, Sequence, Set
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import NamedTuple
 from weakref import WeakKeyDictionary
 
 from memorist.design import Tools
 from memorist.kinds import MEMORY
+from memorist.lazy import dataclass
 from memorist.recall.pipeline import Search
 from memorist.recall.stages.keep import not_believed, rescored
 from memorist.records import Hit, Record

@@ -7,7 +7,7 @@ stated last comes first: `newest.py`).
 import math
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import datetime
 from functools import partial
 from typing import ClassVar
@@ -15,6 +15,7 @@ from typing import ClassVar
 from memorist.design import Reranker, Tools
 from memorist.errors import ModelUnavailable
 from memorist.kinds import LIKE
+from memorist.lazy import dataclass
 from memorist.recall.pipeline import Search, ordered
 from memorist.records import Hit, Signal
 from memorist.store.where import Where

@@ -12,7 +12,7 @@ Each way of finding brings its own scale to 0..1, so that weights can multiply i
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import datetime, timedelta
 from functools import cache
 from typing import ClassVar
@@ -20,6 +20,7 @@ from typing import ClassVar
 from memorist import worth
 from memorist.design import Tools
 from memorist.kinds import KINDS
+from memorist.lazy import dataclass
 from memorist.recall.pipeline import Expansion, Search, found
 from memorist.recall.stages.labels import Labels, and_like, share, words_of
 from memorist.records import Hit, Record

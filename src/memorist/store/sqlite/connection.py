@@ -19,7 +19,7 @@ import threading
 import time
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
 
@@ -28,6 +28,7 @@ import apsw
 from memorist.access import Access
 from memorist.errors import Invalid, MemoristError, StoreDamaged, StoreUnavailable, unavailable
 from memorist.kinds import LAYERS
+from memorist.lazy import dataclass
 from memorist.store.files import pause, size_of
 from memorist.store.fork import inside, must_be_ours, must_be_whole, watch
 from memorist.store.nouns import Fact, Generation, Shelf

@@ -9,7 +9,6 @@ Processes that open the same old file at once queue on SQLite's own write lock a
 import hashlib
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import closing
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -17,6 +16,7 @@ import apsw
 
 from memorist.errors import StoreDamaged, StoreTooNew, StoreUnavailable
 from memorist.kinds import ARCHIVE, MEMORY
+from memorist.lazy import dataclass
 from memorist.store.files import create_private, unfinished
 from memorist.store.index import RULES, stated, states
 from memorist.store.sqlite.connection import SET, committed, one_moment

@@ -10,7 +10,6 @@ import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from contextlib import contextmanager
-from dataclasses import dataclass
 from functools import partial
 from types import MappingProxyType, NoneType
 from typing import Any
@@ -19,6 +18,7 @@ import apsw
 
 from memorist.errors import MemoristError, StoreDamaged
 from memorist.kinds import ARCHIVE, LAYERS
+from memorist.lazy import dataclass
 from memorist.records import Counters, Link, Record, from_micros
 from memorist.store.index import CHUNKS
 from memorist.store.nouns import (

@@ -14,14 +14,13 @@ import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from contextlib import AbstractContextManager, ExitStack, contextmanager
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import apsw
 
 from memorist.errors import StoreDamaged
 from memorist.kinds import ARCHIVE
-from memorist.lazy import Module
+from memorist.lazy import Module, dataclass
 from memorist.models.embed import direction, split
 from memorist.store.index import CHUNKS
 from memorist.store.nouns import Generation, Near, Shelf

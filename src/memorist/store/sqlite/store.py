@@ -15,7 +15,7 @@ import os
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import datetime
 from functools import lru_cache
 from itertools import chain
@@ -25,6 +25,7 @@ from typing import Any
 import apsw
 
 from memorist.errors import Invalid, Refused, StoreDamaged, StoreTooNew, StoreUnavailable
+from memorist.lazy import dataclass
 from memorist.records import Event, Link, Record, from_micros, to_micros
 from memorist.store.files import create_private, names_of, refuse_taken, size_of
 from memorist.store.fork import inside

@@ -9,13 +9,14 @@ a loss: upkeep makes it again.
 import itertools
 import struct
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 import apsw
 
 from memorist.errors import Conflict, Invalid, StoreDamaged
 from memorist.kinds import LAYERS
+from memorist.lazy import dataclass
 from memorist.models.embed import SCALE, are_sound, check_dimension
 from memorist.records import now_utc, to_micros
 from memorist.store.index import CHUNKS, embedded_text

@@ -18,7 +18,7 @@ from datetime import datetime
 from importlib import import_module
 from itertools import islice
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 from memorist.errors import Invalid
 from memorist.files.importers import Importer, Utterance, Values, without_guests
@@ -37,6 +37,7 @@ READ = {
     "gemini": "gemini",
 }  # agents, and what imports their transcripts
 MESSAGES_AT_ONCE = 200  # messages
+QUIET = 24 * 3600  # seconds
 TRANSCRIPT = "transcript"  # where a problem was, for `memorist doctor`
 
 
@@ -63,8 +64,8 @@ def read_all(memory: Memory, seconds: float | None = None, session: str | None =
     """Reads what is new in the transcripts of this project, or of that session, for so long, but a few messages at least.
     `close` says whether sessions that have ended are closed, which may take a model. → messages"""
     until = None if seconds is None else time.monotonic() + seconds
-    said = 0
-    for capture in captures.known(memory._tools.store, memory.space, memory.home):
+    said, place = 0, (memory._tools.store, memory.space, memory.home)
+    for capture in () if captures.left_out(*place) else captures.known(*place):
         if capture.closed or session not in (None, capture.session):
             continue
         try:
@@ -105,9 +106,11 @@ def _read(memory: Memory, capture: Capture, until: float | None, close: bool) ->
 
 
 def _close(memory: Memory, capture: Capture) -> None:
-    """Ends its session, if that is over. One whose file was never there may still begin."""
+    """Ends its session, if that is over: it said so, or an agent that was killed has said nothing for a day. One whose file was
+    never there may still begin."""
     gone = not capture.path.is_file()
-    if not capture.ended and not (gone and capture.read):
+    quiet = not gone and time.time() - capture.path.stat().st_mtime > QUIET
+    if not capture.ended and not (capture.read and (gone or quiet)):
         return
     if capture.read:
         memory.session(capture.session, agent=capture.client).close()
@@ -196,11 +199,22 @@ class _Tail(Values):
             if self.begin > file.seek(0, 2):  # it was written anew
                 self.begin = 0
             self.end = file.seek(self.begin)
-            while (line := file.readline(LONGEST_LINE)).endswith(b"\n"):
-                self.place, self.end = self.end, self.end + len(line)
+            for line, size in _whole_lines(file):
+                self.place, self.end = self.end, self.end + size
                 try:
                     found = json.loads(line)
                 except (ValueError, RecursionError):
-                    continue  # a torn line of a program that was killed
+                    continue  # a torn line of a program that was killed, or one that is too long
                 if isinstance(found, Mapping):
                     yield found
+
+
+def _whole_lines(file: IO[bytes]) -> Iterator[tuple[bytes, int]]:
+    """Lines that have an end, each with its size; of one that is too long, its beginning."""
+    while line := file.readline(LONGEST_LINE):
+        size, last = len(line), line
+        while not last.endswith(b"\n") and (last := file.readline(LONGEST_LINE)):
+            size += len(last)
+        if not last.endswith(b"\n"):
+            return
+        yield line, size

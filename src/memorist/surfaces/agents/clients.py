@@ -9,11 +9,11 @@ import re
 import shutil
 import sys
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
 from memorist.errors import Invalid
+from memorist.lazy import dataclass
 
 MEMORIST = "memorist"
 DESK = "desk"  # the project of an application that works in no folder

@@ -18,9 +18,9 @@ from typing import Any
 
 from memorist.errors import Invalid
 from memorist.surfaces.agents.clients import CLIENTS, Agent, Moment
+from memorist.surfaces.agents.served import LARGEST_EVENT
 from memorist.text.question import question_of, small_talk, without_injected, without_private
 
-LARGEST_EVENT = 20_000_000  # bytes that are read of what an agent hands over
 TYPED = (None, "user", "sdk")  # sources of a prompt that a person may have typed; others are the agent's own
 
 

@@ -20,13 +20,14 @@ import stat
 import subprocess
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, replace
 from difflib import unified_diff
 from pathlib import Path
 from typing import Any
 
 from memorist.errors import Invalid, Refused, StoreUnavailable
 from memorist.files import whole
+from memorist.lazy import dataclass
 from memorist.store.files import create_private, replace_private
 from memorist.store.lock import locked
 from memorist.surfaces import settings

@@ -10,15 +10,18 @@ from typing import Any
 
 from memorist import checks
 from memorist.design import STEADY, Design, Lane
+from memorist.errors import StoreUnavailable
 from memorist.memory import Memory
 from memorist.prompt.context import Wish
 from memorist.prompt.modes import Profile
+from memorist.store import captures
 from memorist.store.where import Where
 from memorist.surfaces import settings
+from memorist.surfaces.agents import problems
 from memorist.surfaces.agents.clients import Agent, Moment
 
 SURFACE = "hook"
-WAIT = 1.0  # seconds for another writer; an agent waits for all of it
+WAIT = 0.25  # seconds for another writer; an agent waits for all of it
 READING = 0.1  # seconds that a session which starts reads in the transcripts of others
 COMPACTING = 5.0  # seconds that are read before a compaction; what is left is read later
 LOOKED_BACK = 200  # receipts in which is looked for what this session was shown
@@ -38,11 +41,25 @@ def answer(agent: Agent, moment: Moment, given: Mapping[str, Any], say: Callable
     if settings.off_because():
         return
     with _memory(agent, given, moment) as memory:
-        told = _told(memory, moment, given) if moment in ("start", "prompt", "helper") else ""
-        if told:
-            say(told)
-        if moment in ("start", "compact", "stop", "end"):
-            _captured(memory, agent, moment, given)
+        if captures.left_out(memory._tools.store, memory.space, memory.home):
+            return
+        try:
+            told = _told(memory, moment, given) if moment in ("start", "prompt", "helper") else ""
+            if told:
+                say(told)
+            if moment in ("start", "compact", "stop", "end"):
+                _captured(memory, agent, moment, given)
+        finally:
+            _leave(memory, agent, moment)
+
+
+def _leave(memory: Memory, agent: Agent, moment: Moment) -> None:
+    """What was told is noted now, or never: closing a memory would wait longer for another writer than an agent does."""
+    memory._writer.flush(WAIT)
+    if memory._writer.taken():
+        problems.note(
+            agent.name, moment, StoreUnavailable("what was told was not noted, because the store was busy or full")
+        )
 
 
 def _memory(agent: Agent, given: Mapping[str, Any], moment: Moment) -> Memory:

@@ -13,7 +13,7 @@ from memorist.project import repository_root
 from memorist.remember.edit import may_show, use_key
 from memorist.store.nouns import Diagnosis, Receipt
 from memorist.store.where import Where
-from memorist.surfaces.agents import install, problems
+from memorist.surfaces.agents import install, problems, trial
 from memorist.surfaces.agents.clients import CLIENTS, MEMORIST, Agent
 from memorist.surfaces.agents.moments import SURFACE
 
@@ -62,7 +62,8 @@ def checked(memory: Memory) -> list[Diagnosis]:
         last = {line.actor: line for line in reversed([*_lines(memory)])}
     except StoreDamaged:  # which other checks tell
         last = {}
-    return [_checked(agent, last.get(agent.name)) for agent in CLIENTS.values() if agent.is_here()]
+    with trial.outliving_readers():
+        return [_checked(agent, last.get(agent.name)) for agent in CLIENTS.values() if agent.is_here()]
 
 
 def _checked(agent: Agent, last: Receipt | None) -> Diagnosis:
@@ -75,9 +76,19 @@ def _checked(agent: Agent, last: Receipt | None) -> Diagnosis:
         return Diagnosis(
             True, agent.name, f"has nothing of ours; `{MEMORIST} install {agent.name}` gives it this memory"
         )
-    detail = f"{_has(agent, entries)}; {_last(last)}"
+    return _tried(agent, _has(agent, entries), last)
+
+
+def _tried(agent: Agent, has: str, last: Receipt | None) -> Diagnosis:
+    """What an agent has of ours, and whether that works."""
+    tools = trial.tools_of(agent)
+    answer = f"{tools} tools answer" if isinstance(tools, int) else None
+    detail = "; ".join(filter(None, (trial.version_of(agent), has, answer, _last(last))))
     if shutil.which(MEMORIST) is None:
         return Diagnosis(False, agent.name, f"{detail}; {MEMORIST} is not on the PATH", "install it there")
+    tried = trial.hook_problem(agent) or (tools if isinstance(tools, str) else None)
+    if tried:
+        return Diagnosis(False, agent.name, f"{detail}; {tried}", f"run `{MEMORIST} install {agent.name}` again")
     wrong = _problem(agent, last.at if last else None)
     advice = "mend that; this is told until a hook has answered again"
     return Diagnosis(wrong is None, agent.name, f"{detail}{wrong or ''}", advice)

@@ -14,11 +14,12 @@ Each reads its own result before it gives it: if that says anything else than wa
 import json
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 from typing import Any
 
 from memorist.errors import Invalid, Refused
+from memorist.lazy import dataclass
 
 Step = str | int
 DEEPEST = 100

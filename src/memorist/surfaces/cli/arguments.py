@@ -15,7 +15,6 @@ import os
 import re
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from datetime import date, datetime
 from functools import partial
 from itertools import zip_longest
@@ -25,6 +24,7 @@ from typing import Any, Union, get_args, get_origin
 
 from memorist.commands import meaning
 from memorist.errors import Invalid, Refused, meant
+from memorist.lazy import dataclass
 from memorist.store.where import FIELDS
 from memorist.surfaces.cli import progress
 from memorist.surfaces.cli.screen import aside, filled, one_line, two_columns

@@ -13,6 +13,7 @@ from memorist import checks, designs
 from memorist.design import Design
 from memorist.designs import own
 from memorist.errors import Invalid, MemoristError
+from memorist.store import captures
 from memorist.surfaces import settings
 from memorist.surfaces.cli.arguments import JSON, Option
 from memorist.surfaces.cli.screen import Screen, aside, one_line, safe
@@ -83,11 +84,24 @@ def list_settings(place: Place) -> int:
     return Screen.of(place.json).table(document, ("setting", "value", "from"), rows)
 
 
-def switch(off: bool, place: Place) -> int:
+def switch(off: bool, place: Place, here: bool = False) -> int:
+    if here:
+        return _leave_out(off, place)
     file = settings.switch(off)
     because = settings.off_because()
     document = {"off": because is not None, "because": because, "file": file}
     return Screen.of(place.json).answer(document, one_line(because or "memory is on"))
+
+
+def _leave_out(out: bool, place: Place) -> int:
+    """Coding agents are told nothing in this project any more, and nothing of theirs is kept; all else goes on."""
+    with opened(place) as memory:
+        with memory._writer.transaction():
+            captures.leave_out(out, memory._tools.store, memory.space, memory.home)
+        said = f"{memory.home} is left out: agents are told nothing there, and nothing of theirs is kept"
+        back = "; `memorist on --here` takes it in again"
+        document = {"project": memory.home, "left_out": out}
+        return Screen.of(place.json).answer(document, said + back if out else f"{memory.home} is not left out")
 
 
 # ---------------------------------------------------------------- designs
@@ -174,6 +188,9 @@ def _flat(table: Mapping[str, Any], inside: str = "") -> Iterator[str]:
 # ---------------------------------------------------------------- the table
 
 NAME = "The design: a name that `design list` shows, or the path of a TOML file"
+ONLY_HERE = Option(
+    "here", "Only for coding agents in this project, which are left out or taken in again.", "--here", "flag"
+)
 KEY = Option("key", "The name of the setting.", needed=True)
 VALUE = Option("value", "Its new value.", needed=True)
 commands: dict[str, tuple[tuple[Option, ...], Callable[..., Any]]] = {
@@ -184,6 +201,6 @@ commands: dict[str, tuple[tuple[Option, ...], Callable[..., Any]]] = {
     "config set": ((KEY, VALUE, JSON), set_setting),
     "config unset": ((KEY, JSON), set_setting),
     "config list": ((JSON,), list_settings),
-    "off": ((JSON,), partial(switch, True)),
-    "on": ((JSON,), partial(switch, False)),
+    "off": ((ONLY_HERE, JSON), partial(switch, True)),
+    "on": ((ONLY_HERE, JSON), partial(switch, False)),
 }

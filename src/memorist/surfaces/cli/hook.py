@@ -1,41 +1,61 @@
 """`memorist hook AGENT EVENT`: answers an agent. It is a guest in somebody's session, so nothing that goes wrong here may be seen
 there: whatever happens, it prints nothing, ends with 0, and the problem is noted for `memorist doctor`.
 
-It reads its words itself: an agent takes an exit code of 2 as a reason to stop, and that is how wrong words end elsewhere.
+It reads its words itself: an agent takes an exit code of 2 as a reason to stop, and that is how wrong words end elsewhere. It first
+asks the process of a server that runs, and loads nothing for that (`served`).
 """
 
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 
-from memorist.errors import Invalid
+from memorist.surfaces.agents import served
 
 FLAG = "--plugin"  # says nothing where the agent's settings have this hook too
 
 
-def run(words: Sequence[str]) -> None:
-    """Prints what the agent is told, if anything. Never raises."""
+def run(words: Sequence[str], by_itself: Callable[[], None] = lambda: None) -> None:
+    """Prints what the agent is told, if anything; calls `by_itself` before it does the work. Never raises."""
     try:
-        _answer(words)
+        _outlive_the_reader()
+        raw = sys.stdin.buffer.read(served.LARGEST_EVENT + 1)
+        told = served.asked(words, raw)
+        if told is None:
+            by_itself()
+            answered(words, raw, _say)
+        elif told:
+            _say(told)
     except (Exception, KeyboardInterrupt) as problem:
-        with suppress(Exception):
-            from memorist.surfaces.agents import problems
-
-            client, event, *_ = (*words, "", "")
-            problems.note(client, event, problem)
+        _note(words, problem)
 
 
-def _answer(words: Sequence[str]) -> None:
-    _outlive_the_reader()
+def answered(words: Sequence[str], raw: bytes, say: Callable[[str], None]) -> None:
+    """Says what the agent is told, if anything. Never raises."""
+    try:
+        _answer(words, raw, say)
+    except (Exception, KeyboardInterrupt) as problem:
+        _note(words, problem)
+
+
+def _note(words: Sequence[str], problem: BaseException) -> None:
+    with suppress(Exception):
+        from memorist.surfaces.agents import problems
+
+        client, event, *_ = (*words, "", "")
+        problems.note(client, event, problem)
+
+
+def _answer(words: Sequence[str], raw: bytes, say: Callable[[str], None]) -> None:
+    from memorist.errors import Invalid
+    from memorist.surfaces.agents import hooks
+
     named = [word for word in words if word != FLAG]
     if len(named) != 2:
         raise Invalid(f"a hook is called with an agent and an event, not with {' '.join(named)[:60]!r}")
     client, event = named
     if FLAG in words and _is_in_settings(client, event):
         return
-    from memorist.surfaces.agents import hooks
-
-    hooks.answer(client, event, sys.stdin.buffer.read(hooks.LARGEST_EVENT + 1), _say)
+    hooks.answer(client, event, raw, say)
 
 
 def _say(document: str) -> None:

@@ -10,10 +10,10 @@ import os
 import re
 import sys
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from typing import Any, TextIO
 from unicodedata import combining, east_asian_width
 
+from memorist.lazy import dataclass
 from memorist.noun import plain
 from memorist.surfaces.cli import progress
 from memorist.text.visible import visible

@@ -8,13 +8,14 @@ import importlib.util
 import logging
 import sys
 from collections.abc import Callable, Sequence
-from contextlib import suppress
+from contextlib import nullcontext, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from memorist.access import ORIGINS, ROLES
 from memorist.errors import Invalid, Refused
 from memorist.lazy import for_good
+from memorist.surfaces.agents import served
 from memorist.surfaces.cli import arguments
 from memorist.surfaces.cli.arguments import JSON, PLACE, Option
 from memorist.surfaces.cli.screen import Screen, aside, one_line
@@ -67,7 +68,8 @@ def serve(
         )
         sys.stdout.flush()
 
-    run(serving, ready)
+    with served.process() if serving.is_local else nullcontext():
+        run(serving, ready)
     return 0
 
 

@@ -6,12 +6,13 @@ stored passes through `one_line` or `safe` on its way.
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, get_args
 
 from memorist.access import EVERY_PROJECT
 from memorist.commands import EVENTS
+from memorist.lazy import dataclass
 from memorist.noun import plain
 from memorist.records import Context, Event, Hit, Link, Outcome, Recall, Record, Report, State, memories
 from memorist.store.nouns import parts

@@ -14,7 +14,7 @@ from memorist.files.follow import Follower, target_of
 from memorist.files.memory_md import MEMORY_MD, Edit, Synced, sync
 from memorist.memory import Memory
 from memorist.records import counted
-from memorist.surfaces.cli import arguments, watch
+from memorist.surfaces.cli import arguments, verbs, watch
 from memorist.surfaces.cli.arguments import PLACE, Option
 from memorist.surfaces.cli.screen import Screen, aside, one_line
 from memorist.surfaces.cli.verbs import CONSENT_CODE, Place, opened
@@ -105,8 +105,10 @@ def _told(done: Synced, screen: Screen) -> int:
 
 def _stay(memory: Memory, file: Path, place: Place) -> int:
     """Syncs whenever the page or the store has changed, and the page has been quiet for a moment: an editor may be writing. What
-    is known is how both stood before a sync, so that what others did meanwhile is looked at again."""
-    attempt, known, before = _Attempt(Screen.of(place.json)), None, None
+    is known is how both stood before a sync, so that what others did meanwhile is looked at again. The transcripts of agents are
+    read on as they grow."""
+    screen, known, before = Screen.of(place.json), None, None
+    attempt, reading = _Attempt(screen), _Attempt(screen)
     with watch._until_stopped() as stop:
         aside(f"watching {file}; stop with Ctrl-C")
         while not stop.is_set():
@@ -114,8 +116,14 @@ def _stay(memory: Memory, file: Path, place: Place) -> int:
             if now == before != known and attempt.works(lambda: sync(memory, file, scope=place.scope)):
                 known = now
             before = now
+            reading.works(lambda: _transcripts(memory))
             stop.wait(A_LOOK)
     return 0
+
+
+def _transcripts(memory: Memory) -> None:
+    """Reads on in what agents write, for a moment."""
+    verbs.read_transcripts(memory, A_LOOK)
 
 
 def _stand(memory: Memory, file: Path) -> tuple[int, ...]:
@@ -134,7 +142,7 @@ class _Attempt:
     screen: Screen
     problem: str = ""
 
-    def works(self, work: Callable[[], Synced]) -> bool:
+    def works(self, work: Callable[[], Synced | None]) -> bool:
         try:
             done = work()
         except MemoristError as problem:
@@ -142,6 +150,8 @@ class _Attempt:
                 aside(str(problem))
             self.problem = str(problem)
             return False
+        if done is None:
+            return True
         if done.changed or done.edits or done.problems:
             _told(done, self.screen)
         self.problem = ""

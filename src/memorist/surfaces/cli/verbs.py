@@ -11,7 +11,7 @@ import logging
 import sys
 from collections.abc import Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -21,6 +21,7 @@ from memorist.commands import Verb
 from memorist.design import Ask, Confirmer
 from memorist.errors import Invalid, MemoristError, Refused
 from memorist.kinds import KINDS
+from memorist.lazy import dataclass
 from memorist.memory import Memory
 from memorist.records import Draft, Outcome, Record, Report
 from memorist.store.nouns import Diagnosis

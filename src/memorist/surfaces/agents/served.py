@@ -1,0 +1,209 @@
+"""Hooks that are answered by a process which is ready: `memorist serve` keeps one beside it, so that a hook need not load anything.
+
+They talk over a socket in the folder of the user's settings, which only that user can open: no web page reaches it, and it needs no
+key, because whoever can ask it can run `memorist hook` as well. A hook hands over its words, its folder, its environment and what
+the agent said, and the process does with these, one after the other, what the hook would have done by itself: on the same store,
+under the same settings, with the same rights. A hook that gets no answer in time, or meets another version, does it by itself
+(docs/why/0066-a-hook-in-little-time.md). A compaction is not answered here, because others would wait for it.
+"""
+
+import json
+import os
+import socket
+import stat
+import sys
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import Any
+
+from memorist import __version__
+from memorist.surfaces import places
+
+FILE_NAME = "hooks.sock"
+LARGEST_EVENT = 20_000_000  # bytes that are read of what an agent hands over
+LARGEST_HEAD = 4_000_000  # bytes: an environment
+LONGEST_PLACE = 100  # bytes of a path that every system takes for a socket
+CONNECTING = 0.2  # seconds
+ANSWERING = 1.5  # seconds after which a hook does it by itself
+SENDING = 2.0  # seconds in which a hook must have handed over everything
+GOING = 5.0  # seconds
+UNIX = hasattr(socket, "AF_UNIX")
+PROGRAM = "import sys; sys.path[:] = {!r}; from memorist.surfaces.agents.served import main; main()"
+Answer = Callable[[Sequence[str], bytes, Callable[[str], None]], None]
+
+
+def place() -> Path | None:
+    """Where the socket lies, if there can be one."""
+    given = os.environ.get("MEMORIST_CONFIG")
+    try:
+        folder = Path(given).expanduser().absolute().parent if given else Path(places.folder(config=True))
+    except (RuntimeError, OSError):
+        return None
+    found = folder / FILE_NAME
+    return found if UNIX and folder.is_absolute() and len(os.fsencode(found)) <= LONGEST_PLACE else None
+
+
+# ---------------------------------------------------------------- in the hook
+
+
+def asked(words: Sequence[str], raw: bytes) -> str | None:
+    """What the agent is told, perhaps nothing; None where nobody answered."""
+    at = place()
+    try:
+        if at is None or not _is_mine(at) or len(raw) > LARGEST_EVENT:
+            return None
+        with socket.socket(socket.AF_UNIX) as talk:
+            talk.settimeout(CONNECTING)
+            talk.connect(str(at))
+            head = {
+                "version": __version__,
+                "words": [*words],
+                "folder": str(Path.cwd()),
+                "environment": dict(os.environ),
+            }
+            talk.sendall(json.dumps({**head, "size": len(raw)}).encode() + b"\n" + raw)
+            return _line(talk, ANSWERING, LARGEST_EVENT).decode()
+    except (OSError, ValueError):
+        return None
+
+
+def _is_mine(at: Path) -> bool:
+    found = at.lstat()
+    return stat.S_ISSOCK(found.st_mode) and found.st_uid == os.getuid()
+
+
+def _line(talk: socket.socket, seconds: float, most: int) -> bytes:
+    """Up to the first end of a line; ValueError if there is none in time, or none at all."""
+    until, found = time.monotonic() + seconds, bytearray()
+    while b"\n" not in found:
+        talk.settimeout(max(0.001, until - time.monotonic()))
+        some = talk.recv(1 << 16)
+        found += some
+        if not some or len(found) > most or time.monotonic() > until:
+            raise ValueError("no whole line came")
+    line, _, rest = bytes(found).partition(b"\n")
+    return line if not rest else line + b"\n" + rest
+
+
+# ---------------------------------------------------------------- in the process that answers
+
+
+@contextmanager
+def process() -> Iterator[None]:
+    """Keeps a process that answers hooks, unless another server does, or the system has no such sockets."""
+    import subprocess
+
+    at = place()
+    if at is None or os.name != "posix" or _is_answered(at):
+        yield
+        return
+    words = [sys.executable, "-c", PROGRAM.format(sys.path)]
+    started = subprocess.Popen(words, stdin=subprocess.PIPE, stdout=subprocess.DEVNULL)
+    try:
+        yield
+    finally:
+        with suppress(subprocess.TimeoutExpired):
+            started.communicate(timeout=GOING)  # which closes its standard input, and so it ends
+        started.kill()
+        started.wait()
+
+
+def _is_answered(at: Path) -> bool:
+    with socket.socket(socket.AF_UNIX) as talk:
+        talk.settimeout(CONNECTING)
+        try:
+            talk.connect(str(at))
+        except OSError:
+            return False
+        return True
+
+
+def main() -> None:
+    """Answers until its standard input ends, however the server ended. A terminal's signals are for the server."""
+    import signal
+
+    for name in ("SIGINT", "SIGTERM", "SIGHUP"):
+        signal.signal(getattr(signal, name), signal.SIG_IGN)
+    at = place()
+    if at is None:
+        return
+    from memorist.surfaces.agents import capture, moments  # noqa: F401  # so that no hook waits for them
+    from memorist.surfaces.cli.hook import answered
+
+    os.umask(0o077)
+    at.parent.mkdir(parents=True, exist_ok=True)
+    with socket.socket(socket.AF_UNIX) as listening:
+        if _is_answered(at):
+            return
+        at.unlink(missing_ok=True)
+        listening.bind(str(at))
+        try:
+            listening.listen(16)
+            _serve(listening, answered)
+        finally:
+            at.unlink(missing_ok=True)
+
+
+def _serve(listening: socket.socket, answered: Answer) -> None:
+    import select
+
+    while True:
+        ready, _, _ = select.select([listening.fileno(), 0], [], [])
+        if 0 in ready and not os.read(0, 1):
+            return
+        if listening.fileno() in ready:
+            talk, _ = listening.accept()
+            with (
+                talk,
+                suppress(OSError, ValueError, TypeError, KeyError),
+            ):  # of one who went away, or is no hook of ours
+                _attend(talk, answered)
+
+
+def _attend(talk: socket.socket, answered: Answer) -> None:
+    until = time.monotonic() + SENDING
+    first, _, raw = _line(talk, SENDING, LARGEST_HEAD + LARGEST_EVENT).partition(b"\n")
+    head = json.loads(first)
+    if head["version"] != __version__ or not 0 <= head["size"] <= LARGEST_EVENT or _is_long(head["words"]):
+        return
+    whole = bytearray(raw)
+    while len(whole) < head["size"] and time.monotonic() < until:
+        talk.settimeout(max(0.001, until - time.monotonic()))
+        whole += talk.recv(1 << 20)
+    if len(whole) != head["size"]:
+        return
+    talk.settimeout(SENDING)
+    said: list[str] = []
+
+    def say(document: str) -> None:
+        said.append(document)
+        talk.sendall(document.encode() + b"\n")  # the hook ends with it; what is done after it keeps nobody waiting
+
+    with _as_there(head["folder"], head["environment"]):
+        answered(head["words"], bytes(whole), say)
+    if not said:
+        talk.sendall(b"\n")
+
+
+def _is_long(words: Sequence[str]) -> bool:
+    return any("compac" in word.lower() or "compress" in word.lower() for word in words)
+
+
+@contextmanager
+def _as_there(folder: str, environment: Mapping[str, Any]) -> Iterator[None]:
+    """In the folder and the environment of the hook, and back again."""
+    here, mine = Path.cwd(), dict(os.environ)
+    try:
+        os.chdir(folder)
+        _be(environment)
+        yield
+    finally:
+        _be(mine)
+        os.chdir(here)
+
+
+def _be(environment: Mapping[str, Any]) -> None:
+    os.environ.clear()
+    os.environ.update(environment)

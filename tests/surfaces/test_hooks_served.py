@@ -1,0 +1,177 @@
+"""Hooks that the process beside a server answers: the same as without it, and without it where it does not answer."""
+
+import json
+import os
+import socket
+import stat
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from memorist import Memory
+from memorist.surfaces.agents import served
+from memorist.surfaces.cli import hook
+from surfaces.conftest import PROGRAM
+
+pytestmark = pytest.mark.skipif(not served.UNIX, reason="no such sockets here")
+ASKED = json.dumps({"session_id": "s1", "prompt": "which database does staging run?"}).encode()
+LONG = 60.0  # seconds after which something hangs
+
+
+@pytest.fixture
+def work(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A project with a memory, and a folder for settings whose path is short enough."""
+    for name in ("atlas", "c"):
+        (tmp_path / name).mkdir()
+    monkeypatch.chdir(tmp_path / "atlas")
+    monkeypatch.setenv("MEMORIST_DB", str(tmp_path / "m.db"))
+    monkeypatch.setenv("MEMORIST_CONFIG", str(tmp_path / "c" / "config.toml"))
+    with Memory() as memory:
+        memory.remember("Staging runs Postgres 16")
+    return tmp_path
+
+
+@contextmanager
+def running() -> Iterator[Path]:
+    with served.process():
+        at, until = served.place(), time.monotonic() + LONG
+        assert at is not None
+        while not served._is_answered(at):
+            assert time.monotonic() < until
+            time.sleep(0.05)
+        yield at
+
+
+def ask(words: tuple[str, ...] = ("claude-code", "UserPromptSubmit"), raw: bytes = ASKED) -> str | None:
+    """As a hook does, which may have to wait on a busy machine."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(served, "ANSWERING", LONG)
+        return served.asked(words, raw)
+
+
+def test_it_says_what_the_hook_would_say_itself(work: Path) -> None:
+    said: list[str] = []
+    with running() as at:
+        assert not stat.S_IMODE(at.lstat().st_mode) & 0o077
+        told = ask()
+        assert told is not None and "Postgres 16" in json.loads(told)["hookSpecificOutput"]["additionalContext"]
+        hook.answered(("claude-code", "UserPromptSubmit"), ASKED, said.append)
+        assert said == [], "both know what the session was shown"
+        assert ask() == "" == ask(raw=b"{") == ask(("nobody", "Nothing")), "nothing to say is an answer"
+        other = work / "other"
+        other.mkdir()
+        assert ask(raw=json.dumps({**json.loads(ASKED), "session_id": "s2", "cwd": str(other)}).encode()) == ""
+    assert not at.exists() and ask() is None
+
+
+def test_it_sees_the_hooks_own_settings_and_keeps_none_of_them(work: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with running():
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setenv("MEMORIST_OFF", "1")
+            assert ask() == ""
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setenv("MEMORIST_DB", str(work / "another.db"))
+            assert ask() == ""
+        assert "Postgres 16" in str(ask())
+
+
+def test_a_compaction_is_left_to_the_hook(work: Path) -> None:
+    with running():
+        assert ask(("claude-code", "PreCompact")) is None and ask(("gemini", "PreCompress")) is None
+
+
+def test_a_process_that_hangs_or_is_another_version_is_not_waited_for(
+    work: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    at = served.place()
+    assert at is not None
+    with socket.socket(socket.AF_UNIX) as silent:
+        silent.bind(str(at))
+        silent.listen()
+        monkeypatch.setattr(served, "ANSWERING", 0.1)
+        assert served.asked(("claude-code", "UserPromptSubmit"), ASKED) is None
+    assert served.asked(("claude-code", "UserPromptSubmit"), ASKED) is None, "nobody listens at what it left"
+    with running():
+        monkeypatch.setattr(served, "__version__", "0.0.0")
+        assert ask() is None
+
+
+def test_what_is_no_socket_of_mine_is_not_asked(work: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    at = served.place()
+    assert at is not None
+    at.write_text("a file")
+    assert ask() is None
+    at.unlink()
+    with running():
+        monkeypatch.setattr(os, "getuid", lambda: -1)
+        assert ask() is None
+
+
+@pytest.mark.parametrize(
+    "sent",
+    [b"", b"\n", b"{}\n", b"[]\n", b'{"version": 1}\n', b"\xff" * 100, b'{"version": "x", "size": "y", "words": 3}\n'],
+)
+def test_what_is_no_hook_does_not_end_it(sent: bytes, work: Path) -> None:
+    with running() as at:
+        with socket.socket(socket.AF_UNIX) as talk:
+            talk.connect(str(at))
+            talk.sendall(sent)
+        assert "Postgres 16" in str(ask())
+
+
+def test_a_second_server_leaves_it_to_the_first(work: Path) -> None:
+    with running() as at:
+        with served.process():
+            pass
+        assert served._is_answered(at)
+
+
+def test_the_program_loads_nothing_when_it_is_answered(work: Path) -> None:
+    """With an answer of another process, which says what it was asked."""
+    at = served.place()
+    assert at is not None
+    heard: list[dict[str, Any]] = []
+
+    def answer(listening: socket.socket) -> None:
+        talk, _ = listening.accept()
+        with talk:
+            heard.append(json.loads(served._line(talk, LONG, 1 << 20).partition(b"\n")[0]))
+            talk.sendall(b'{"told": 1}\n')
+
+    code = (
+        "import sys, os; os._exit = lambda code: None; sys.argv = ['memorist', 'hook', 'codex', 'Stop']; "
+        "from memorist.__main__ import _hooked; _hooked(sys.argv[2:]); "
+        "print(sorted({'numpy', 'memorist.memory', 'memorist.surfaces.settings', 'memorist.errors', 're2'} & set(sys.modules)))"
+    )
+    with socket.socket(socket.AF_UNIX) as listening:
+        listening.bind(str(at))
+        listening.listen()
+        thread = threading.Thread(target=answer, args=(listening,))
+        thread.start()
+        done = subprocess.run([sys.executable, "-c", code], input=b"{}", capture_output=True)
+        thread.join()
+    assert done.stdout.decode() == '{"told": 1}\n[]\n', done.stderr
+    assert heard[0]["words"] == ["codex", "Stop"] and heard[0]["size"] == 2
+
+
+def test_a_server_keeps_one_and_ends_it(work: Path) -> None:
+    words = [*PROGRAM, "serve", "--port", "0", "--workers", "1"]
+    with subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL) as server:
+        try:
+            assert server.stdout is not None and server.stdout.readline()
+            at, until = served.place(), time.monotonic() + LONG
+            while at is None or not at.exists():
+                assert time.monotonic() < until
+                time.sleep(0.05)
+            assert "Postgres 16" in str(ask())
+        finally:
+            server.terminate()
+            server.wait(LONG)
+    assert not at.exists()
