@@ -29,7 +29,8 @@ from memorist.surfaces.http.workers import Workers, WorkerSetup, usual_count
 HEAD_SECONDS = 15.0  # in which the head of a request must have arrived
 TAKEN_SECONDS = 30.0  # in which a client must have taken something of what waits for it
 LARGEST_HEAD = 64 << 10  # bytes
-LARGEST_READ = 2 * LARGEST_HEAD  # bytes that may come before a head is whole
+LARGEST_READ = 2 * LARGEST_HEAD  # bytes that may come before a head is whole, or behind a body
+BESIDE_A_HEADER = 4  # bytes: a colon, a space, the end of the line
 TOO_LARGE = "The head of this request is too large."
 MOST_HELD = 64 << 10  # bytes that are kept back until all that is written in one go is there
 LAST_REQUESTS = 60  # seconds that requests may take once the server was told to end
@@ -105,7 +106,7 @@ class JoinedTransport:
 class PatientProtocol(HttpToolsProtocol):
     """HTTP/1.1, as long as the head of a request is small and arrives in time, and the client takes what it asked for."""
 
-    _in_head, _head = True, 0  # whether a head is being read, and its bytes so far
+    _in_head, _taken = True, 0  # whether a head is being read; bytes of which neither a head nor a body came so far
     _timer: asyncio.TimerHandle | None = None
     _taking: asyncio.TimerHandle | None = None
 
@@ -115,12 +116,11 @@ class PatientProtocol(HttpToolsProtocol):
         self._timer = self.loop.call_later(HEAD_SECONDS, self.transport.close)
 
     def data_received(self, data: bytes) -> None:
-        if self._in_head:
-            self._head += len(data)
-        if self._in_head and self._head > LARGEST_READ:
-            self.send_400_response(TOO_LARGE)
-            return
+        self._taken += len(data)
         super().data_received(data)
+        if self._taken > LARGEST_READ and not self.transport.is_closing():
+            self._refuse()
+            return
         begun = self.cycle is not None and not self.cycle.response_complete
         if begun and self._timer is not None:
             self._timer.cancel()
@@ -128,17 +128,28 @@ class PatientProtocol(HttpToolsProtocol):
         elif not begun and self._timer is None and not self.transport.is_closing():
             self._timer = self.loop.call_later(HEAD_SECONDS, self.transport.close)
 
+    def _refuse(self) -> None:
+        """A head that never ends, or as much behind a body, which nobody would read."""
+        if self._in_head:
+            self.send_400_response(TOO_LARGE)
+        else:
+            self.transport.close()
+
     def on_message_begin(self) -> None:
-        self._in_head, self._head = True, 0
+        self._in_head, self._taken = True, 0
         super().on_message_begin()
+
+    def on_body(self, body: bytes) -> None:
+        self._taken = 0
+        super().on_body(body)
 
     def on_header(self, name: bytes, value: bytes) -> None:
         if self._in_head:  # what comes behind a body was seen by no guard
             super().on_header(name, value)
 
     def on_headers_complete(self) -> None:
-        self._in_head = False
-        if len(self.url) + sum(len(name) + len(value) for name, value in self.headers) > LARGEST_HEAD:
+        self._in_head, self._taken = False, 0
+        if len(self.url) + sum(len(name) + len(value) + BESIDE_A_HEADER for name, value in self.headers) > LARGEST_HEAD:
             raise ValueError(TOO_LARGE)  # which the parser makes a refusal of
         super().on_headers_complete()
 
