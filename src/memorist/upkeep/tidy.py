@@ -83,9 +83,9 @@ class Contradictions:
             if not _may_be_asked(old, new, waiting) or not _may_clash(old, new):
                 continue
             why = between(old.text, new.text)
-            if why is None and tools.chat.ready:
+            if why is None:
                 unsure.append((old.number, new.number))
-            elif why is not None and not told_how(old, new, tools.store):
+            elif not told_how(old, new, tools.store):
                 yield _ask(old, new, why.reason)
         yield from _advised(sorted(unsure, key=max, reverse=True), who, tools)
 

@@ -184,7 +184,7 @@ def _text(change: FileChange) -> str:
 
 
 def _own_text(of: Hooks | Slash, client: Agent) -> bytes:
-    text = skills.COMMANDS[client.name]() if isinstance(of, Slash) else skills.plugin_of_opencode()
+    text = skills.SLASH_COMMANDS[client.name]() if isinstance(of, Slash) else skills.plugin_of_opencode()
     return text.encode()
 
 

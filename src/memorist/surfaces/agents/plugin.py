@@ -88,8 +88,8 @@ def files() -> dict[str, str]:
     }
     ours = {
         "README.md": README,
-        "gemini/commands/memorist.toml": skills.COMMANDS["gemini"](),
-        "opencode/commands/memorist.md": skills.COMMANDS["opencode"](),
+        "gemini/commands/memorist.toml": skills.SLASH_COMMANDS["gemini"](),
+        "opencode/commands/memorist.md": skills.SLASH_COMMANDS["opencode"](),
         "opencode/plugins/memorist.js": skills.plugin_of_opencode(),
     }
     written = {path: _written(document) for path, document in documents.items()}

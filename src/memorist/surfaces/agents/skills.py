@@ -79,7 +79,7 @@ def _for_opencode() -> str:
     return f"---\ndescription: {SHORTLY}\n---\n\n$ARGUMENTS\n\n{_STEPS}\n"
 
 
-COMMANDS = {"claude-code": _for_claude, "codex": _for_codex, "gemini": _for_gemini, "opencode": _for_opencode}
+SLASH_COMMANDS = {"claude-code": _for_claude, "codex": _for_codex, "gemini": _for_gemini, "opencode": _for_opencode}
 
 
 def plugin_of_opencode() -> str:
