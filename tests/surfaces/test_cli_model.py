@@ -172,7 +172,6 @@ def test_an_embedder_is_no_second_opinion(cli: Cli, graph: Path) -> None:
     assert config() == {}
 
 
-@pytest.mark.skipif("embed_turns" not in settings.CHECKS, reason="turns have no model of their own")
 def test_turns_may_have_a_model_of_their_own(cli: Cli) -> None:
     said(cli, "use", "static:64", "--turns")
     assert config() == {"embed_turns": "static:64"} and models(cli)["static:64"]["used_for"] == ["turns"]
