@@ -132,7 +132,7 @@ class Runner:
     def _propose(self, job: Job) -> Proposal:
         """What the job would do. One that reads a lot stops when time is up, and proposes what it has found by then."""
         proposal = job.propose(self.by.access, replace(self.by.tools, over=self.over))
-        return replace(proposal, asks=[ask for ask in proposal.asks if is_new(ask, self.by)])
+        return replace(proposal, asks=[ask for ask in proposal.asks if is_new(ask, self.by)][: proposal.most])
 
     def _stopped(self) -> bool:
         return self.stop is not None and self.stop()
