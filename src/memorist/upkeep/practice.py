@@ -9,7 +9,8 @@ Nobody is asked about the same steps twice.
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import groupby
+from functools import partial
+from itertools import chain, groupby, repeat
 from typing import Any, ClassVar, NamedTuple
 
 from memorist.access import Access
@@ -26,7 +27,7 @@ TURNS_READ = 5000  # turns that are read
 TIMES_DONE = 3  # in which the same is done until it is a procedure
 FEWEST_STEPS, MOST_STEPS = 3, 8
 LONGEST_SHOWN = 120  # characters of a step, and of what the user asked for
-COMMANDS = ("command", "cmd", "script")  # where a shell has what it is to run
+SHELL_FIELDS = ("command", "cmd", "script")  # where a shell has what it is to run
 JOINTS = str.maketrans("", "", "-:.")  # of a word that tells a program what to do: `run-tests`, `test:unit`
 RECURS = "the same was done in several sessions"
 
@@ -83,7 +84,7 @@ def _sessions(turns: Sequence[Record]) -> Iterator[list[DoneBefore]]:
 def kind_of(call: Mapping[str, Any]) -> str:
     """The tool; of a shell also the program, and the first word that tells it what to do."""
     given, name = call.get("input"), str(call.get("name"))
-    command = next(filter(None, map(given.get, COMMANDS)), None) if isinstance(given, Mapping) else given
+    command = next(filter(None, map(given.get, SHELL_FIELDS)), None) if isinstance(given, Mapping) else given
     plain = [
         word for word in str(command or "").partition("\n")[0].split() if not word.startswith("-") and "=" not in word
     ]
@@ -96,18 +97,26 @@ def kind_of(call: Mapping[str, Any]) -> str:
 def recurring(sessions: Sequence[Sequence[DoneBefore]]) -> list[list[Sequence[DoneBefore]]]:
     """The sequences that several sessions have, each as often as it was done; the longest first, and none that is a part of
     another, or that shares steps with one so often that it is done by itself in too few sessions."""
+    seen = _seen(sessions)
+    chosen, taken = list[tuple[str, ...]](), set[tuple[int, int]]()
+    for kinds in sorted(seen, key=lambda kinds: (-len(kinds), -len(seen[kinds]), kinds)):
+        spots = [set(zip(repeat(number), steps)) for number, steps in seen[kinds].items()]
+        alone = sum(map(taken.isdisjoint, spots)) >= TIMES_DONE
+        if alone and not any(map(partial(_is_part, kinds), chosen)):
+            chosen.append(kinds)
+            taken.update(*spots)
+    return [[sessions[number][steps.start : steps.stop] for number, steps in seen[kinds].items()] for kinds in chosen]
+
+
+def _seen(sessions: Sequence[Sequence[DoneBefore]]) -> dict[tuple[str, ...], dict[int, range]]:
+    """Where the sequences of enough different steps are, by session: the last of each."""
     seen: dict[tuple[str, ...], dict[int, range]] = {}
     for number, calls in enumerate(sessions):
         for steps in _parts(len(calls)):
-            seen.setdefault(tuple(calls[step].kind for step in steps), {})[number] = steps
-    chosen, taken = list[tuple[str, ...]](), set[tuple[int, int]]()
-    for kinds in sorted(seen, key=lambda kinds: (-len(kinds), -len(seen[kinds]), kinds)):
-        spots = [{(number, step) for step in steps} for number, steps in seen[kinds].items()]
-        often = sum(map(taken.isdisjoint, spots)) >= TIMES_DONE and len(set(kinds)) >= FEWEST_STEPS
-        if often and not any(_is_part(kinds, other) for other in chosen):
-            chosen.append(kinds)
-            taken.update(*spots)
-    return [[[sessions[number][step] for step in steps] for number, steps in seen[kinds].items()] for kinds in chosen]
+            kinds = tuple(call.kind for call in calls[steps.start : steps.stop])
+            if len(set(kinds)) >= FEWEST_STEPS:
+                seen.setdefault(kinds, {})[number] = steps
+    return seen
 
 
 def _parts(calls: int) -> Iterator[range]:
@@ -121,8 +130,8 @@ def _is_part(some: tuple[str, ...], whole: tuple[str, ...]) -> bool:
 
 def _ask(place: str, times: Sequence[Sequence[DoneBefore]]) -> Ask | None:
     """The question; None where one of the calls gives orders, or where not all of the steps can be shown."""
-    steps = _steps(times)
-    if steps is None or any(gives_orders(done.whole) for each in times for done in each):
+    steps, done = _steps(times), list(chain.from_iterable(times))
+    if steps is None or any(gives_orders(each.whole) for each in done):
         return None
     asked = " ".join(times[-1][0].asked.split())[:LONGEST_SHOWN]
     wanted = "" if gives_orders(asked) else asked
@@ -132,7 +141,7 @@ def _ask(place: str, times: Sequence[Sequence[DoneBefore]]) -> Ask | None:
     shown = shown_in_question("; ".join(steps))
     summary = f"in {place}, keep as a procedure what was done in {len(times):,} sessions: {shown}{last}"
     asked_about = f"{place}: is {[each.kind for each in times[0]]} a procedure?"
-    turns = sorted({id for each in times for done in each for id in done.turns})
+    turns = sorted(set(chain.from_iterable(each.turns for each in done)))
     return Ask("remember", summary, None, {"draft": draft, "scope": place, "turns": turns, ASKED: asked_about})
 
 
