@@ -184,11 +184,12 @@ class Runner:
         run = self._claim(STORE, job.name)
         if run is None:
             return Report(job.name, rows=0, advice=busy(job.name))
-        report = Report(job.name, rows=0)
+        report, filled = Report(job.name, rows=0), 0
         try:
             with closing(job.steps()) as steps:
                 for rows in steps:
-                    report = replace(report, rows=(report.rows or 0) + rows)
+                    filled += rows
+                    report = replace(report, rows=filled)
                     run = replace(run, changed=run.changed + rows)
                     if not self._alive(run):
                         return replace(report, advice=f"another process took {run.job} over")
