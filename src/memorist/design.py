@@ -91,6 +91,7 @@ class Proposal:
     advice: str | Callable[[Access], str | None] | None = None  # or what somebody with that access may be told
     asks: Sequence[Ask] = ()  # questions for a person, each asked once; `details` name the scope
     fill: Callable[[Record, Any], None] | None = None  # instead of the edit: the memory, and its `Changes`
+    most: int | None = None  # questions that are asked at once, of those that nobody was asked before
 
 
 def itself(record: Record) -> Record:

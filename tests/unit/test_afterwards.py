@@ -14,6 +14,7 @@ from memorist import Memory, worth
 from memorist.access import Access
 from memorist.design import Proposal, Tools
 from memorist.designs import BALANCED
+from memorist.models.chat import ChatLimits
 from memorist.records import Counters
 from memorist.remember import gaps, strengthen
 from memorist.store.where import Order, everywhere
@@ -346,3 +347,44 @@ def test_what_was_said_is_not_read_in_a_session_that_was_forgotten_or_never_was(
     with Memory(tmp_path / "m.db", embed="none", design=READS) as memory:
         memory.remember([{"role": "user", "content": spoken(n)} for n in range(12)], session="s1")
         assert findings(settled(memory)) == [] and memory._slices.problem is None
+
+
+@pytest.mark.covers("C4-6")
+def test_whoever_speaks_last_does_not_decide_how_far_findings_are_trusted(tmp_path: Path) -> None:
+    with Memory(tmp_path / "m.db", project="atlas", embed="none", design=READS) as opened:
+        memory = opened.through(replace(opened.access, origin="user", actor="ann"))
+        session = memory.session("s1")
+        for n in range(11):
+            session.turn("user", spoken(n))
+        page = memory.through(replace(memory.access, origin="web", actor="page"))
+        page.remember([{"role": "user", "content": "fine"}], session="s1")
+        [found] = [each for each in settled(memory).list({"status": "candidate"}) if each.data.get("rule")]
+        assert (found.trust, found.provenance.actor) == ("medium", "ann")
+
+
+def test_a_session_of_the_same_name_in_another_project_is_left_alone(tmp_path: Path) -> None:
+    for project in ("atlas", "borea"):
+        with Memory(tmp_path / "m.db", project=project, embed="none", design=READS) as memory:
+            memory.session("s1", user="ann").leave()
+    with Memory(tmp_path / "m.db", project="atlas", embed="none", design=READS) as memory:
+        session = memory.session("s1", user="ann")
+        for n in range(12):
+            session.turn("user", spoken(n))
+        settled(memory)
+        assert "read" in session.record.data, "and not the newer one"
+
+
+@pytest.mark.covers("C4-6")
+def test_reading_makes_way_stands_on_the_list_once_and_leaves_a_model_to_those_who_wait(tmp_path: Path) -> None:
+    chat = ScriptedChat({"memories": []}, limits=ChatLimits(calls=1))
+    with Memory(tmp_path / "m.db", embed="none", design=READS, chat=chat) as memory:
+        with memory._slices.make_way():  # while upkeep is at work
+            session = memory.session("s1")
+            for n in range(24):
+                session.turn("user", f"{spoken(n)} It will be fine for a while.")
+            after = memory._slices._after
+            assert after is not None and len(after._list) == 1
+            memory._slices._wanted(None, memory._caller)
+            assert after, "what is left on the list is done later"
+        assert len(findings(settled(memory))) == 1
+        assert chat.asked == [], "of one call nothing is to spare"

@@ -4,12 +4,13 @@ import math
 from collections.abc import Iterator
 from dataclasses import replace
 from datetime import timedelta
+from pathlib import Path
 
 import pytest
 
 from conftest import rounds
 from memorist import Memory, worth
-from memorist.designs import ASSOCIATIVE, DESIGNS, own
+from memorist.designs import ASSOCIATIVE, BALANCED, DESIGNS, own
 from memorist.kinds import KINDS
 from memorist.recall.stages.blend import FuseRanks
 from memorist.recall.stages.cascade import Cascade
@@ -206,6 +207,15 @@ def test_tags_are_inferred_from_files_where_nobody_names_any(
     with Memory(":memory:", project="atlas", embed="none") as plain:
         usual = plain.remember("Rounding happens at the end", files=files).record
         assert usual is not None and usual.tags == (), "only where the design associates"
+
+
+@pytest.mark.covers("S4-4")
+def test_an_inferred_tag_makes_no_other_draft_of_what_was_stored_under_a_key(tmp_path: Path) -> None:
+    said = []
+    for design in (BALANCED, ASSOCIATIVE, BALANCED):
+        with Memory(tmp_path / "m.db", project="atlas", embed="none", design=design) as memory:
+            said.append(memory.remember("Totals are rounded", files=["src/bill/x.py"], key="k1").outcome)
+    assert said == ["added", "repeated", "repeated"]
 
 
 @pytest.mark.covers("S4-4", "S4-15")

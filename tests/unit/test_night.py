@@ -16,7 +16,7 @@ from memorist import Memory, recall
 from memorist.access import Access
 from memorist.design import Due, Proposal, Tools
 from memorist.designs import BALANCED
-from memorist.errors import Invalid
+from memorist.errors import Invalid, StoreUnavailable
 from memorist.models.chat import ChatFailed, ChatLimits
 from memorist.records import Record, Report
 from memorist.remember.changes import Caller
@@ -529,3 +529,45 @@ def test_sessions_that_were_left_open_come_first(memory: Memory, clock: MovableC
     reports = [report.verb for report in memory.upkeep(deep=True)]
     assert "sessions" in reports and reports.index("sessions") < reports.index("merge_twins")
     assert memory.list({"kind": "session"})[0].data["state"] == "closed"
+
+
+def test_after_ten_questions_about_tags_were_answered_the_others_are_asked(memory: Memory) -> None:
+    for n in range(12):
+        added(memory, f"Heron {n} rests here", tags=[f"bird{chr(97 + n)}x"])
+        added(memory, f"Stork {n} rests there", tags=[f"Bird{chr(97 + n)}x"])
+    found = []
+    for _ in range(2):
+        deep(memory)
+        tags = [each for each in memory.review() if each.verb == "tags"]
+        found.append(len(tags))
+        for each in tags:
+            memory.review(each.id, decide="deny")
+    assert found == [10, 2]
+
+
+class OutOfReach:
+    """A model whose tally cannot be read."""
+
+    ready = False
+
+    @property
+    def scarce(self) -> bool:
+        raise StoreUnavailable("the store cannot be read")
+
+    def rationed(self) -> Any:
+        raise StoreUnavailable("the store cannot be read")
+
+
+def test_a_night_that_cannot_tell_what_is_left_of_the_day_is_given_back(
+    memory: Memory, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    caller = memory._caller
+    with pytest.raises(StoreUnavailable):
+        night.sleep(BALANCED, replace(caller, tools=replace(caller.tools, chat=OutOfReach())))
+    assert "another process" not in str(deep(memory)["night"].advice), "nobody has to wait for its lease"
+    slices = memory._slices
+    monkeypatch.setattr(slices, "_apart", 600.0)
+    monkeypatch.setattr(slices, "_tools", replace(slices._tools, chat=OutOfReach()))
+    with pytest.raises(StoreUnavailable), slices._nights_apart(slices._touched):
+        pass  # a good one
+    assert slices._apart == 300, "what comes after a good night makes it no bad one"

@@ -105,6 +105,12 @@ def draft_of(given: Draft | Mapping[str, Any] | str) -> Draft:
     return Draft(**arguments)
 
 
+class Inferred(tuple[str, ...]):
+    """Tags that nobody named: the same draft under a key is the same, whether a design infers them or not."""
+
+    __slots__ = ()
+
+
 OTHER_TEXT = "this idempotency key was used for another text"
 
 
@@ -392,7 +398,8 @@ def _key_use(draft: Draft, record: Record, changes: Changes) -> KeyUse | None:
 def _drafted(draft: Draft, record: Record, changes: Changes) -> str:
     """A digest of what was handed in under a key. Of a turn, version 0.1.0 took the agent and the time in."""
     # Checked values, not given ones: a list and a tuple of tags are the same draft.
-    same = changed(draft, key=None, kind=record.kind, scope=record.scope, tags=record.tags, files=record.files, data={})
+    tags = () if isinstance(draft.tags, Inferred) else record.tags
+    same = changed(draft, key=None, kind=record.kind, scope=record.scope, tags=tags, files=record.files, data={})
     said = repr(same) + canonical({name: value for name, value in record.data.items() if name != HASHES})
     return changes.by.writer.digest(f"draft {said}")
 

@@ -15,6 +15,7 @@ from memorist.records import Draft, Outcome, Record
 from memorist.remember import edit
 from memorist.remember.authority import Held
 from memorist.remember.changes import Caller
+from memorist.remember.gate import Inferred
 from memorist.text.words import terms
 
 MOST_TAGS = 8  # a memory that has as many needs no more
@@ -40,7 +41,7 @@ def by_files(draft: Draft) -> Draft:
     if draft.tags or not isinstance(draft.files, list | tuple):
         return draft
     found = dict.fromkeys(tag for file in draft.files for tag in _tags_of(str(file)))
-    return replace(draft, tags=tuple(found)[:MOST_INFERRED]) if found else draft
+    return replace(draft, tags=Inferred(tuple(found)[:MOST_INFERRED])) if found else draft
 
 
 def _tags_of(file: str) -> Iterator[str]:

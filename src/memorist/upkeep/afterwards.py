@@ -9,7 +9,8 @@ memory share the list and its slices, so each line says who asked: what follows 
 """
 
 from collections import deque
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, replace
 from datetime import datetime
 
 from memorist.access import Access
@@ -31,10 +32,11 @@ SESSIONS_COUNTED = 1000  # whose turns are counted; of more, those that came fir
 
 @dataclass(frozen=True, slots=True)
 class Overhears:
-    """A session, by its id and the place of its turns."""
+    """A session, by its id, the place of its turns, and the project it belongs to."""
 
     session: str
     place: str
+    home: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,19 +71,20 @@ class Afterwards:
 
     def said(self, turn: Record, every: int, design: Design, who: Access) -> bool:
         """Something was said in a session; whether it is time to read what was."""
-        talk = Overhears(str(turn.provenance.session), turn.scope)
+        talk = Overhears(str(turn.provenance.session), turn.scope, who.home or turn.scope)
         count = self._turns.get(talk, 0) + 1
         self._turns[talk] = count % every
         if len(self._turns) > SESSIONS_COUNTED:
             self._turns.pop(next(iter(self._turns)), None)
-        if count >= every:
+        if count >= every and all(line.what != talk for line in tuple(self._list)):  # one reading is for all turns
             self._list.append(Consequence(talk, design, who))
         return count >= every
 
-    def catch_up(self, by: Caller) -> tuple[Job, ...]:
-        """Does what is on the list, each line for whom it stands there. → the jobs that are due by it"""
+    def catch_up(self, by: Caller, stop: Callable[[], bool] = lambda: False) -> tuple[Job, ...]:
+        """Does what is on the list, each line for whom it stands there, and leaves the rest of it when it has to stop. → the jobs
+        that are due by it"""
         due: tuple[Job, ...] = ()
-        while self._list:
+        while self._list and not stop():
             line = self._list.popleft()
             self._recalls += not isinstance(line.what, UsedTogether | Overhears)
             if self._recalls >= RECALLS:
@@ -102,10 +105,14 @@ def _follow(what: Missed | UsedTogether | Overhears | None, by: Caller, policy: 
 
 
 def _read(talk: Overhears, by: Caller, policy: Promotion) -> None:
-    """Keeps what lasts of what was said so far, unless the session ended meanwhile, which did the same."""
+    """Keeps what lasts of what was said so far, unless the session ended meanwhile, which did the same. It is read for whoever
+    opened the session: who spoke last may be trusted less, or more, than the others."""
     from memorist.session import close, name  # which only those who talk need
 
     where = by.where.also("session", "eq", talk.session).also("scope", "eq", talk.place).also("kind", "eq", name.KIND)
-    for record in by.store.find(where.also("state", "eq", "active"), Order("number"), 1):
-        if record.data.get("state") == name.OPEN:
-            close.noted(record, by, policy)
+    known = by.store.find(where.also("state", "eq", "active"), Order("number"))
+    record = next((record for record in known if name.of(record).home == talk.home), None)
+    if record is not None and record.data.get("state") == name.OPEN:
+        opener = replace(by.access, origin=record.origin, actor=record.provenance.actor)
+        with by.tools.chat.rationed():
+            close.noted(record, by.through(opener), policy)

@@ -243,9 +243,9 @@ class Slices:
         caller = remember.changes.Caller(who, self._writer, self._tools)
         with self._nights_apart(begun):
             done = upkeep.night.sleep(design, caller, stop=lambda: self._stops() or self._touched != begun)
-        self.problem = None
-        for report in done:
-            self._told(report)
+            self.problem = None
+            for report in done:
+                self._told(report)
         return self._stops() or self._touched == begun
 
     @contextmanager
@@ -254,6 +254,7 @@ class Slices:
         apart = min(FARTHEST_APART, 2 * self._apart)  # if it fails
         try:
             yield
+            apart = APART  # it was a good one, whatever comes of the next question
             apart = FARTHEST_APART if self._tools.chat.scarce else APART
         finally:
             self._thread = None  # while this thread waits for another quiet time, nobody has to wait for it
@@ -282,7 +283,7 @@ class Slices:
 
     def _wanted(self, jobs: tuple[Job, ...] | None, by: remember.changes.Caller) -> tuple[Job, ...] | None:
         """The jobs to run, once what follows the last retrievals is done; None: none at all."""
-        follows = self._after.catch_up(by) if self._after else ()
+        follows = self._after.catch_up(by, lambda: self._called > 0) if self._after else ()
         return jobs if jobs is not None else follows or None
 
 

@@ -69,11 +69,11 @@ def sleep(
     if dry_run:
         with by.tools.chat.rationed():
             return runner.run(jobs, by, True, seconds, switch, stop, policy)
+    asked = len(remember.consent.waiting(by.access, by.store))
     cycle = runner.Runner(runner.keeper_of(by), None).claim_night(NIGHT)
     if cycle is None:
         return [Report(NIGHT, advice=runner.busy(NIGHT))]
-    asked = len(remember.consent.waiting(by.access, by.store))
-    with by.tools.chat.rationed(), _given_back(cycle):
+    with _given_back(cycle), by.tools.chat.rationed():
         reports = runner.run(jobs, by, False, seconds, switch, stop, policy, cycle)
     whole = not any(report.advice == runner.LATER for report in reports)
     cycle.end(whole)

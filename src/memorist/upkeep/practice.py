@@ -3,12 +3,14 @@
 What a call does is told by its tool and, where that is a shell, by the program and what it is told to do: `git commit -m "…"` is
 `git commit`. The longest sequences that recur are put to a person, with the words that the user said before the last of them, and
 what differed from time to time is left out of the steps. Only what a person confirms becomes a memory: calls are an agent's, and
-steps that recur may be a bad habit. Nobody is asked about the same steps twice.
+steps that recur may be a bad habit. They see every step whole, or are not asked; nor about what gives orders to whoever reads it.
+Nobody is asked about the same steps twice.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import groupby
+from functools import partial
+from itertools import chain, groupby, repeat
 from typing import Any, ClassVar, NamedTuple
 
 from memorist.access import Access
@@ -16,7 +18,7 @@ from memorist.design import Ask, Proposal, Tools, itself
 from memorist.records import Record
 from memorist.remember.authority import RANK
 from memorist.remember.choices import ASKED
-from memorist.remember.consent import shown_in_question
+from memorist.remember.consent import SHOWN, shown_in_question
 from memorist.store.where import Order, Where
 from memorist.text.injection import gives_orders
 from memorist.text.procedure import PROCEDURE
@@ -25,7 +27,8 @@ TURNS_READ = 5000  # turns that are read
 TIMES_DONE = 3  # in which the same is done until it is a procedure
 FEWEST_STEPS, MOST_STEPS = 3, 8
 LONGEST_SHOWN = 120  # characters of a step, and of what the user asked for
-COMMANDS = ("command", "cmd", "script")  # where a shell has what it is to run
+SHELL_FIELDS = ("command", "cmd", "script")  # where a shell has what it is to run
+JOINTS = str.maketrans("", "", "-:.")  # of a word that tells a program what to do: `run-tests`, `test:unit`
 RECURS = "the same was done in several sessions"
 
 
@@ -51,8 +54,8 @@ class SuggestProcedures:
         asks: list[Ask] = []
         for place, some in groupby(sorted(read, key=lambda turn: turn.scope), lambda turn: turn.scope):
             if not tools.over():
-                asks += [_ask(place, times) for times in recurring(list(_sessions(list(some))))]
-        return Proposal("added", itself, RECURS, (), asks=tuple(asks[: self.most]))
+                asks += filter(None, (_ask(place, times) for times in recurring(list(_sessions(list(some))))))
+        return Proposal("added", itself, RECURS, (), asks=tuple(asks), most=self.most)
 
 
 def _is_vouched_for(turn: Record) -> bool:
@@ -61,16 +64,18 @@ def _is_vouched_for(turn: Record) -> bool:
 
 
 def _sessions(turns: Sequence[Record]) -> Iterator[list[DoneBefore]]:
-    """What was done in each session, in its order; the same kind of thing several times in a row is one step."""
-    for _, some in groupby(
-        sorted(turns, key=lambda turn: str(turn.provenance.session)), lambda turn: turn.provenance.session
-    ):
+    """What was done in each session, in its order; the same several times in a row is one step. The session in which something was
+    said last comes last."""
+    of: dict[str | None, list[Record]] = {}
+    for turn in turns:
+        of.setdefault(turn.provenance.session, []).append(turn)
+    for some in sorted(of.values(), key=lambda some: some[-1].number):
         asked, by, calls = "", tuple[str, ...](), list[DoneBefore]()
         for turn in some:
             call = turn.data.get("call")
             if isinstance(call, Mapping):
                 done = DoneBefore(kind_of(call), turn.text, asked, (turn.id, *by))
-                calls += [done] if not calls or calls[-1].kind != done.kind else []
+                calls += [done] if not calls or calls[-1][:2] != done[:2] else []
             elif turn.provenance.role == "user":
                 asked, by = turn.text, (turn.id,)
         yield calls
@@ -79,42 +84,55 @@ def _sessions(turns: Sequence[Record]) -> Iterator[list[DoneBefore]]:
 def kind_of(call: Mapping[str, Any]) -> str:
     """The tool; of a shell also the program, and the first word that tells it what to do."""
     given, name = call.get("input"), str(call.get("name"))
-    command = next(filter(None, map(given.get, COMMANDS)), None) if isinstance(given, Mapping) else given
+    command = next(filter(None, map(given.get, SHELL_FIELDS)), None) if isinstance(given, Mapping) else given
     plain = [
         word for word in str(command or "").partition("\n")[0].split() if not word.startswith("-") and "=" not in word
     ]
     if not isinstance(command, str) or not plain:
         return name
-    told = plain[: 1 + (len(plain) > 1 and plain[1].isidentifier())]
+    told = plain[: 1 + (len(plain) > 1 and plain[1].translate(JOINTS).isidentifier())]
     return f"{name}: {' '.join(told)[:LONGEST_SHOWN]}"
 
 
 def recurring(sessions: Sequence[Sequence[DoneBefore]]) -> list[list[Sequence[DoneBefore]]]:
     """The sequences that several sessions have, each as often as it was done; the longest first, and none that is a part of
-    another."""
-    seen: dict[tuple[str, ...], dict[int, Sequence[DoneBefore]]] = {}
-    for number, calls in enumerate(sessions):
-        for some in _parts(calls):
-            seen.setdefault(tuple(each.kind for each in some), {})[number] = some
-    chosen: dict[tuple[str, ...], list[Sequence[DoneBefore]]] = {}
+    another, or that shares steps with one so often that it is done by itself in too few sessions."""
+    seen = _seen(sessions)
+    chosen, taken = list[tuple[str, ...]](), set[tuple[int, int]]()
     for kinds in sorted(seen, key=lambda kinds: (-len(kinds), -len(seen[kinds]), kinds)):
-        often = len(seen[kinds]) >= TIMES_DONE and len(set(kinds)) >= FEWEST_STEPS
-        if often and not any(_is_part(kinds, other) for other in chosen):
-            chosen[kinds] = list(seen[kinds].values())
-    return list(chosen.values())
+        spots = [set(zip(repeat(number), steps)) for number, steps in seen[kinds].items()]
+        alone = sum(map(taken.isdisjoint, spots)) >= TIMES_DONE
+        if alone and not any(map(partial(_is_part, kinds), chosen)):
+            chosen.append(kinds)
+            taken.update(*spots)
+    return [[sessions[number][steps.start : steps.stop] for number, steps in seen[kinds].items()] for kinds in chosen]
 
 
-def _parts(calls: Sequence[DoneBefore]) -> Iterator[Sequence[DoneBefore]]:
+def _seen(sessions: Sequence[Sequence[DoneBefore]]) -> dict[tuple[str, ...], dict[int, range]]:
+    """Where the sequences of enough different steps are, by session: the last of each."""
+    seen: dict[tuple[str, ...], dict[int, range]] = {}
+    for number, calls in enumerate(sessions):
+        for steps in _parts(len(calls)):
+            kinds = tuple(call.kind for call in calls[steps.start : steps.stop])
+            if len(set(kinds)) >= FEWEST_STEPS:
+                seen.setdefault(kinds, {})[number] = steps
+    return seen
+
+
+def _parts(calls: int) -> Iterator[range]:
     for size in range(FEWEST_STEPS, MOST_STEPS + 1):
-        yield from (calls[start : start + size] for start in range(len(calls) - size + 1))
+        yield from (range(start, start + size) for start in range(calls - size + 1))
 
 
 def _is_part(some: tuple[str, ...], whole: tuple[str, ...]) -> bool:
     return any(whole[start : start + len(some)] == some for start in range(len(whole) - len(some) + 1))
 
 
-def _ask(place: str, times: Sequence[Sequence[DoneBefore]]) -> Ask:
-    steps = [_step([each[number] for each in times]) for number in range(len(times[0]))]
+def _ask(place: str, times: Sequence[Sequence[DoneBefore]]) -> Ask | None:
+    """The question; None where one of the calls gives orders, or where not all of the steps can be shown."""
+    steps, done = _steps(times), list(chain.from_iterable(times))
+    if steps is None or any(gives_orders(each.whole) for each in done):
+        return None
     asked = " ".join(times[-1][0].asked.split())[:LONGEST_SHOWN]
     wanted = "" if gives_orders(asked) else asked
     text = f"How it is done here: {wanted or ', then '.join(steps)[:LONGEST_SHOWN]}"
@@ -123,8 +141,15 @@ def _ask(place: str, times: Sequence[Sequence[DoneBefore]]) -> Ask:
     shown = shown_in_question("; ".join(steps))
     summary = f"in {place}, keep as a procedure what was done in {len(times):,} sessions: {shown}{last}"
     asked_about = f"{place}: is {[each.kind for each in times[0]]} a procedure?"
-    turns = sorted({id for each in times for done in each for id in done.turns})
+    turns = sorted(set(chain.from_iterable(each.turns for each in done)))
     return Ask("remember", summary, None, {"draft": draft, "scope": place, "turns": turns, ASKED: asked_about})
+
+
+def _steps(times: Sequence[Sequence[DoneBefore]]) -> list[str] | None:
+    """The steps in words, or if that is too much for a question, their kinds; None where these are too much too."""
+    whole = [_step([each[number] for each in times]) for number in range(len(times[0]))]
+    said = (whole, [done.kind for done in times[0]])
+    return next((steps for steps in said if len(shown_in_question("; ".join(steps))) <= SHOWN), None)
 
 
 def _step(times: Sequence[DoneBefore]) -> str:

@@ -132,7 +132,7 @@ class Runner:
     def _propose(self, job: Job) -> Proposal:
         """What the job would do. One that reads a lot stops when time is up, and proposes what it has found by then."""
         proposal = job.propose(self.by.access, replace(self.by.tools, over=self.over))
-        return replace(proposal, asks=[ask for ask in proposal.asks if is_new(ask, self.by)])
+        return replace(proposal, asks=[ask for ask in proposal.asks if is_new(ask, self.by)][: proposal.most])
 
     def _stopped(self) -> bool:
         return self.stop is not None and self.stop()
@@ -184,11 +184,12 @@ class Runner:
         run = self._claim(STORE, job.name)
         if run is None:
             return Report(job.name, rows=0, advice=busy(job.name))
-        report = Report(job.name, rows=0)
+        report, filled = Report(job.name, rows=0), 0
         try:
             with closing(job.steps()) as steps:
                 for rows in steps:
-                    report = replace(report, rows=(report.rows or 0) + rows)
+                    filled += rows
+                    report = replace(report, rows=filled)
                     run = replace(run, changed=run.changed + rows)
                     if not self._alive(run):
                         return replace(report, advice=f"another process took {run.job} over")

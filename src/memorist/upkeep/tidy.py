@@ -41,8 +41,8 @@ FILE_CHANGED = "the file it speaks of was changed since"
 ONE_TAG = "the tags mean the same"
 
 
-def _asking(verb: str, because: str, asks: Sequence[Ask]) -> Proposal:
-    return Proposal(verb, itself, because, (), asks=tuple(asks))
+def _asking(verb: str, because: str, asks: Sequence[Ask], most: int | None = None) -> Proposal:
+    return Proposal(verb, itself, because, (), asks=tuple(asks), most=most)
 
 
 def _neighbours(seen: Overview, least: float, who: Access, tools: Tools) -> Iterator[tuple[Record, Record, float]]:
@@ -188,7 +188,7 @@ class TagCleanup:
     def propose(self, who: Access, tools: Tools) -> Proposal:
         seen = (self.survey or Survey())(who, tools)
         asks = (ask for scope, tags in seen.tags.items() if not is_homed(scope) for ask in _alike(scope, tags))
-        return _asking("tagged", ONE_TAG, list(islice(asks, self.most)))
+        return _asking("tagged", ONE_TAG, list(asks), self.most)
 
 
 def _alike(scope: str, tags: Counter[str]) -> Iterator[Ask]:
