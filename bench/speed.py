@@ -24,6 +24,7 @@ from memorist.files.memory_md import Limits, sync
 from memorist.redact import Redactor
 
 QUESTIONS = 60
+LONGEST_START = 30.0  # seconds for a server to start
 
 
 @dataclass(frozen=True, slots=True)
@@ -232,11 +233,22 @@ def hooks(size: int = 10_000) -> Iterator[Measure]:
             return
         words = [sys.executable, "-m", "memorist", "serve", "--port", "0"]
         with subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, env=there) as server:
-            while not (place / "hooks.sock").exists():
-                time.sleep(0.1)
-            served = [prompt(f"served{n}") for n in range(8)]
-            server.terminate()
+            try:
+                _wait_for(place / "hooks.sock")
+                served = [prompt(f"served{n}") for n in range(8)]
+            finally:
+                server.terminate()
         yield Measure("hook at a prompt, with a server", sorted(served)[3], "ms CPU", 60)
+
+
+def _wait_for(file: Path) -> None:
+    until = time.monotonic() + LONGEST_START
+    while not file.exists():
+        if time.monotonic() > until:
+            raise RuntimeError(
+                f"the server did not make {file.name} within {LONGEST_START:.0f} s; run `memorist serve`"
+            )
+        time.sleep(0.1)
 
 
 def _hook_cpu_ms(event: str, environment: Mapping[str, str], session: str) -> float:

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 import memorist
+from bench import speed
 from bench.baselines import vectors_of
 from bench.corpus import Corpus
 from bench.floors import HybridFloor
@@ -114,3 +115,9 @@ def test_the_command_says_what_it_offers() -> None:
         [sys.executable, "-m", "bench", "--help"], capture_output=True, text=True, timeout=60, cwd=ROOT
     )
     assert done.returncode == 0 and "--quick" in done.stdout and "--json" in done.stdout
+
+
+def test_a_server_that_does_not_start_ends_the_measuring(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(speed, "LONGEST_START", 0.0)
+    with pytest.raises(RuntimeError, match=r"hooks\.sock"):
+        speed._wait_for(tmp_path / "hooks.sock")

@@ -572,6 +572,26 @@ def test_a_turn_knows_where_it_was_said(work: Path, cli: Cli) -> None:
     assert shown == "" or "branch" in shown
 
 
+def test_a_turn_of_a_later_reading_knows_where_it_was_said(work: Path) -> None:
+    """Codex tells the place in its first line only, and Claude Code says something in its own, which is kept once."""
+    codex, claude = work.parent / "s2.jsonl", work.parent / "s1.jsonl"
+    meta = {"id": "s2", "cwd": "/home/ada/borealis", "git": {"branch": "main"}}
+    codex.write_text(json.dumps({"type": "session_meta", "payload": meta}) + "\n")
+    for number, text in enumerate(("Metrics go to Mimir.", "Traces go to Tempo.", "Alerts go to Ada.")):
+        said = {"type": "message", "role": "user", "content": [{"type": "input_text", "text": text}]}
+        with codex.open("a") as file:
+            file.write(json.dumps({"type": "response_item", "payload": said}) + "\n")
+        with claude.open("a") as file:
+            file.write(line("user", f"Claude: {text}", f"u{number}"))
+        told("codex", "PreCompact", transcript_path=str(codex), session_id="s2")
+        told("claude-code", "PreCompact", transcript_path=str(claude))
+    with Memory() as memory:
+        turns = memory.list({"kind": "turn"})
+    assert len(turns) == 6
+    of_codex = [(each.data.get("branch"), each.data.get("folder")) for each in turns if "Claude" not in each.text]
+    assert of_codex == [("main", "/home/ada/borealis")] * 3
+
+
 def test_a_watching_sync_reads_transcripts(work: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     file = work.parent / "s1.jsonl"
     file.write_text(line("user", "Logs go to Loki.", "u1"))

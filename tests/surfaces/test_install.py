@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 from memorist.errors import Invalid, MemoristError, Refused
 from memorist.surfaces import settings
 from memorist.surfaces.agents import install, skills, splice
-from memorist.surfaces.agents.clients import CLIENTS
+from memorist.surfaces.agents.clients import CLIENTS, Agent
 from surfaces.conftest import Cli
 
 FILE = Path("settings.json")
@@ -539,3 +539,14 @@ def test_all_in_a_project_means_those_with_settings_of_one(home: Path, cli: Cli)
     assert done.code == 0 and (cli.folder / ".gemini" / "settings.json").is_file()
     assert cli("install", "claude-desktop", "--project", **env).code == 2
     assert cli("uninstall", "all", "--project", **env).code == 0 and not (cli.folder / ".mcp.json").exists()
+
+
+@pytest.mark.parametrize("client", [each for each in CLIENTS.values() if each.servers.project is not None])
+def test_an_empty_project_is_empty_again(client: Agent, home: Path, tmp_path: Path) -> None:
+    """Folders are made for the hooks, which go first, and hold the command and the server, which go later."""
+    project = tmp_path / "work"
+    project.mkdir()
+    install.install(client, project)
+    assert [*project.iterdir()]
+    install.remove(client, project)
+    assert [*project.iterdir()] == []

@@ -144,6 +144,8 @@ def _messages(capture: Capture) -> Generator[tuple[Mapping[str, Any], int], None
         return
     tail = _Tail(Stream(Source(capture.path, readable(capture.path.name))), begin=capture.read)
     for item in _importer(capture.client).read(tail):
+        if tail.place < tail.begin:  # said in the first line, and read before
+            continue
         if isinstance(item, Utterance) and not _older(item.message.get("timestamp"), capture.since):
             message = _cleaned(item.message)
             if message is not None:
@@ -186,7 +188,8 @@ def _public(content: Any) -> Any:
 
 
 class _Tail(Values):
-    """The whole lines of a transcript behind a byte; the last one may still be being written."""
+    """The whole lines of a transcript behind a byte; the last one may still be being written. The first line of all comes before
+    them, since in some it says where the rest was said."""
 
     __slots__ = ("begin", "end")
 
@@ -198,15 +201,22 @@ class _Tail(Values):
         with opened(self.stream.source) as file:
             if self.begin > file.seek(0, 2):  # it was written anew
                 self.begin = 0
+            self.place = file.seek(0)
+            yield from _object(file.readline(LONGEST_LINE) if self.begin else b"")
             self.end = file.seek(self.begin)
             for line, size in _whole_lines(file):
                 self.place, self.end = self.end, self.end + size
-                try:
-                    found = json.loads(line)
-                except (ValueError, RecursionError):
-                    continue  # a torn line of a program that was killed, or one that is too long
-                if isinstance(found, Mapping):
-                    yield found
+                yield from _object(line)
+
+
+def _object(line: bytes) -> Iterator[Mapping[str, Any]]:
+    """What a line holds; nothing in a torn one of a program that was killed, or in one that is too long."""
+    try:
+        found = json.loads(line)
+    except (ValueError, RecursionError):
+        return
+    if isinstance(found, Mapping):
+        yield found
 
 
 def _whole_lines(file: IO[bytes]) -> Iterator[tuple[bytes, int]]:

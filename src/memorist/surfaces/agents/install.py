@@ -20,7 +20,7 @@ import stat
 import subprocess
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import asdict, replace
+from dataclasses import asdict, field, replace
 from difflib import unified_diff
 from pathlib import Path
 from typing import Any
@@ -121,7 +121,8 @@ def install(client: Agent, project: Path | None = None, hooks: bool = True, serv
 def _perform(
     make: Callable[[], list[FileChange]], note: "Callable[[_Book, FileChange, FileChange], None]"
 ) -> list[FileChange]:
-    """Makes the changes one file at a time, and notes each before the next. What somebody saved meanwhile is read again first."""
+    """Makes the changes one file at a time, and notes each before the next. What somebody saved meanwhile is read again first.
+    Folders go last: one that was made for the first file may hold the others."""
     made: list[FileChange] = []
     with _book() as book:
         for _ in range(READ_AGAIN):
@@ -133,6 +134,7 @@ def _perform(
                 note(book, change, done)
                 made += [done] if change.is_one else []
             else:
+                book.remove_folders()
                 return [*made, *(change for change in changes if not change.is_one)]
     raise StoreUnavailable("the settings are being saved by somebody else again and again; try again")
 
@@ -542,6 +544,7 @@ class _Book:
 
     folder: Path
     files: dict[str, Installed]
+    forgotten: set[str] = field(default_factory=set)  # folders that were made for files which are forgotten
 
     @classmethod
     def read(cls) -> "_Book":
@@ -593,13 +596,17 @@ class _Book:
         noted = self.files.pop(str(file), None)
         if noted is not None and noted.before:
             (self.folder / "before" / noted.before).unlink(missing_ok=True)
-        for folder in reversed(noted.folders if noted else ()):
-            with suppress(OSError):  # somebody put something into it
-                Path(folder).rmdir()
+        self.forgotten.update(noted.folders if noted else ())
         if self.files:
             self._write()
         else:
             self._remove()
+
+    def remove_folders(self) -> None:
+        """Those of forgotten files, the innermost first."""
+        for folder in sorted(self.forgotten, key=len, reverse=True):
+            with suppress(OSError):  # somebody put something into it
+                Path(folder).rmdir()
 
     def _remove(self) -> None:
         """Nothing of ours is anywhere any more. The lock stays: two could hold two of them."""

@@ -6,14 +6,16 @@ import { spawn } from "node:child_process"
 
 const LONGEST = 10_000 // milliseconds
 
+// What it tells, or null if it did not run to its end.
 function hook(event, given) {
   return new Promise((done) => {
     let said = ""
     const child = spawn("memorist", ["hook", "opencode", event], { stdio: ["pipe", "pipe", "ignore"], timeout: LONGEST })
-    child.on("error", () => done(""))
+    child.on("error", () => done(null))
     child.stdin.on("error", () => {})
     child.stdout.on("data", (more) => (said += more))
-    child.on("close", () => {
+    child.on("close", (code) => {
+      if (code !== 0) return done(null)
       try {
         done(JSON.parse(said).hookSpecificOutput.additionalContext)
       } catch {
@@ -42,7 +44,7 @@ function messages({ info, parts }) {
 
 export const Memorist = async ({ client, directory }) => {
   const started = new Set() // sessions that were told what holds whatever is asked
-  const kept = new Map() // how many messages of a session were handed over
+  const kept = new Set() // ids of messages that were handed over; an answer may end after what comes behind it
   const under = new Set() // what is being done, and must be done before OpenCode ends
   const session = async (id) => (await client.session.get({ path: { id } })).data ?? {}
 
@@ -53,9 +55,9 @@ export const Memorist = async ({ client, directory }) => {
     const all = ((await client.session.messages({ path: { id } })).data ?? []).filter(
       ({ info }) => (!time || info.time.created >= time.created) && (info.role === "user" || info.time.completed),
     )
-    const fresh = all.slice(kept.get(id) ?? 0)
-    kept.set(id, all.length)
-    await hook(event, { session_id: id, cwd: directory, messages: fresh.flatMap(messages) })
+    const fresh = all.filter(({ info }) => !kept.has(info.id))
+    const told = await hook(event, { session_id: id, cwd: directory, messages: fresh.flatMap(messages) })
+    if (told !== null) fresh.forEach(({ info }) => kept.add(info.id))
   }
 
   const quietly = (work) => {
