@@ -4,8 +4,8 @@ They talk over a socket in the folder of the user's settings, which only that us
 key, because whoever can ask it can run `memorist hook` as well. A hook hands over its words, its folder, its environment and what
 the agent said, and the process does with these, one after the other, what the hook would have done by itself: on the same store,
 under the same settings, with the same rights. A hook that gets no answer in time, or meets another version, does it by itself
-(docs/why/0066-a-hook-in-little-time.md). A compaction, and what OpenCode hands over at once, is not answered here, because others would
-wait for it; and an event that takes too long all the same is given up with the whole process, which begins anew in its place.
+(docs/why/0066-a-hook-in-little-time.md). A compaction, and what OpenCode hands over at once, is not answered here, because
+others would wait for it; an event that takes too long all the same is given up with the whole process, which begins anew.
 """
 
 import json
