@@ -194,7 +194,7 @@ def test_a_hook_that_went_away_while_it_sent_keeps_nobody_waiting() -> None:
 def test_an_event_that_takes_too_long_does_not_hold_up_the_others(work: Path) -> None:
     code = (
         "import time; from memorist.surfaces.agents import served; from memorist.surfaces.cli import hook; "
-        "served.LONGEST = 0.2; hook.answered = lambda *given: time.sleep(999); served.main()"
+        "served.LONGEST_EVENT = 0.2; hook.answered = lambda *given: time.sleep(999); served.main()"
     )
     at, until = served.place(), time.monotonic() + LONG
     with subprocess.Popen([sys.executable, "-c", code], stdin=subprocess.PIPE) as process:

@@ -29,7 +29,7 @@ LONGEST_PLACE = 100  # bytes of a path that every system takes for a socket
 CONNECTING = 0.2  # seconds
 ANSWERING = 1.5  # seconds after which a hook does it by itself
 SENDING = 0.3  # seconds in which a hook must have handed over everything
-LONGEST = 8.0  # seconds after which an event is given up, and all others are answered anew
+LONGEST_EVENT = 8.0  # seconds after which an event is given up, and all others are answered anew
 GOING = 5.0  # seconds
 UNIX = hasattr(socket, "AF_UNIX")
 PROGRAM = "import sys; sys.path[:] = {!r}; from memorist.surfaces.agents.served import main; main()"
@@ -176,13 +176,7 @@ def _attend(talk: socket.socket, answered: Answer) -> None:
     head = json.loads(first)
     if head["version"] != __version__ or not 0 <= head["size"] <= LARGEST_EVENT or _is_long(head["words"]):
         return
-    whole = bytearray(raw)
-    while len(whole) < head["size"] and time.monotonic() < until:
-        talk.settimeout(max(0.001, until - time.monotonic()))
-        some = talk.recv(1 << 20)
-        if not some:  # it went away
-            return
-        whole += some
+    whole = _whole(talk, raw, head["size"], until)
     if len(whole) != head["size"]:
         return
     talk.settimeout(SENDING)
@@ -193,9 +187,21 @@ def _attend(talk: socket.socket, answered: Answer) -> None:
         talk.sendall(document.encode() + b"\n")  # the hook ends with it; what is done after it keeps nobody waiting
 
     with _in_time(), _as_there(head["folder"], head["environment"]):
-        answered(head["words"], bytes(whole), say)
+        answered(head["words"], whole, say)
     if not said:
         talk.sendall(b"\n")
+
+
+def _whole(talk: socket.socket, raw: bytes, size: int, until: float) -> bytes:
+    """All that was announced; less if it does not come in time, or its hook went away."""
+    found = bytearray(raw)
+    while len(found) < size and time.monotonic() < until:
+        talk.settimeout(max(0.001, until - time.monotonic()))
+        some = talk.recv(1 << 20)
+        if not some:
+            break
+        found += some
+    return bytes(found)
 
 
 def _is_long(words: Sequence[str]) -> bool:
@@ -214,7 +220,7 @@ def _in_time() -> Iterator[None]:
         os.chdir(here)
         os.execve(sys.executable, _words(), mine)
 
-    late = threading.Timer(LONGEST, begin_anew)
+    late = threading.Timer(LONGEST_EVENT, begin_anew)
     late.daemon = True
     late.start()
     try:
