@@ -43,7 +43,7 @@ def _hooked(words: list[str]) -> None:
     """Answers an agent, and is gone: to take everything apart again would take longer than to ask a server."""
     from memorist.surfaces.cli import hook
 
-    hook.run(words, by_itself=_end_in_time)
+    hook.run(words, begin=_end_in_time)
     os._exit(0)
 
 

@@ -27,7 +27,7 @@ from memorist.noun import SHOWN_IN_A_CELL, line
 from memorist.project import Project
 from memorist.records import Context, Draft, Link, LinkKind, Outcome, Recall, Record, Reference, Report, Scope, now_utc
 from memorist.setup import Setup, check, check_space, models_of, must_hold, own_rules, setup_for
-from memorist.store import calls, checkouts, choices
+from memorist.store import calls, captures, checkouts, choices
 from memorist.store.fork import must_be_ours
 from memorist.store.meaning import Meaning
 from memorist.store.open import IN_RAM, open_store
@@ -461,6 +461,7 @@ class Engine:
             "clock": upkeep.retain.jumped(self._tools),
             "upkeep_problem": self._slices.problem,
             "questions": len(waiting) or None,
+            "left_out": captures.TOLD_OUT if captures.left_out(store, self.space, self.home) else None,
             "settings_problems": list(self._problems),
             "secret_rules_problem": "; ".join(self._own.problems),
         }

@@ -553,7 +553,7 @@ def test_upkeep_asks_the_model_where_one_is_set(work: Path) -> None:
     assert any("three attempts" in str(prompt) for prompt in model.asked)
 
 
-def test_a_turn_knows_where_it_was_said(work: Path, cli: Cli) -> None:
+def test_a_turn_knows_where_it_was_said(work: Path) -> None:
     claude, codex = work.parent / "s1.jsonl", work.parent / "s2.jsonl"
     claude.write_text(line("user", "Logs go to Loki.", "u1", gitBranch="fix/retry", cwd="/home/ada/atlas"))
     meta = {"id": "s2", "cwd": "/home/ada/borealis", "git": {"branch": "main"}}
@@ -564,12 +564,13 @@ def test_a_turn_knows_where_it_was_said(work: Path, cli: Cli) -> None:
     told("codex", "PreCompact", transcript_path=str(codex), session_id="s2")
     with Memory() as memory:
         where = {each.text: (each.data["branch"], each.data["folder"]) for each in memory.list({"kind": "turn"})}
+        [number] = [each.number for each in memory.list({"kind": "turn"}) if "Loki" in each.text]
     assert where == {
         "Logs go to Loki.": ("fix/retry", "/home/ada/atlas"),
         "Metrics go to Mimir.": ("main", "/home/ada/borealis"),
     }
-    shown = cli("get", "2", MEMORIST_DB=str(work.parent / "m.db"), MEMORIST_PROJECT="atlas").out
-    assert shown == "" or "branch" in shown
+    shown = Cli(work, {"MEMORIST_DB": str(work.parent / "m.db")}).inside("get", str(number))
+    assert shown.code == 0 and "fix/retry" in shown.out, shown.err
 
 
 def test_a_turn_of_a_later_reading_knows_where_it_was_said(work: Path) -> None:

@@ -11,6 +11,7 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -175,3 +176,69 @@ def test_a_server_keeps_one_and_ends_it(work: Path) -> None:
             server.terminate()
             server.wait(LONG)
     assert not at.exists()
+
+
+def test_a_hook_that_went_away_while_it_sent_keeps_nobody_waiting() -> None:
+    """Nothing comes any more, which is not the same as nothing yet."""
+    here, there = socket.socketpair()
+    head = {"version": served.__version__, "words": ["codex", "Stop"], "size": 10}
+    with here, there, pytest.MonkeyPatch.context() as patch:
+        patch.setattr(served, "SENDING", LONG)
+        there.sendall(json.dumps(head).encode() + b"\n{")
+        there.close()
+        begun = time.monotonic()
+        served._attend(here, lambda words, raw, say: pytest.fail("half an event was answered"))
+    assert time.monotonic() - begun < LONG / 2
+
+
+def test_an_event_that_takes_too_long_does_not_hold_up_the_others(work: Path) -> None:
+    code = (
+        "import time; from memorist.surfaces.agents import served; from memorist.surfaces.cli import hook; "
+        "served.LONGEST_EVENT = 0.2; hook.answered = lambda *given: time.sleep(999); served.main()"
+    )
+    at, until = served.place(), time.monotonic() + LONG
+    with subprocess.Popen([sys.executable, "-c", code], stdin=subprocess.PIPE) as process:
+        assert at is not None and process.stdin is not None
+        try:
+            while not served._is_answered(at):
+                assert time.monotonic() < until
+                time.sleep(0.05)
+            assert ask() is None, "it was given up"
+            while (told := ask()) is None:
+                assert time.monotonic() < until and process.poll() is None
+                time.sleep(0.05)
+            assert "Postgres 16" in told
+            process.stdin.close()
+            assert process.wait(LONG) == 0 and not at.exists(), "it ends with its server, as before"
+        finally:
+            process.kill()
+
+
+def test_what_opencode_hands_over_at_once_is_left_to_the_hook(work: Path) -> None:
+    with running():
+        assert ask(("opencode", "session.idle"), b'{"session_id": "s1", "messages": []}') is None
+
+
+def test_the_socket_of_another_is_left_to_it(work: Path) -> None:
+    """Which took this one for dead, because it did not answer for a moment."""
+    with running() as at:
+        at.unlink()
+        other = socket.socket(socket.AF_UNIX)
+        other.bind(str(at))
+    with other:
+        assert at.exists()
+
+
+def test_the_time_of_a_hook_begins_before_anything_is_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    """An agent may never close what it writes to."""
+    happened: list[str] = []
+
+    class Pipe:
+        def read(self, most: int) -> bytes:
+            happened.append("read")
+            return b"{}"
+
+    monkeypatch.setattr(sys, "stdin", SimpleNamespace(buffer=Pipe()))
+    monkeypatch.setattr(served, "asked", lambda words, raw: "")
+    hook.run(("codex", "Stop"), lambda: happened.append("begun"))
+    assert happened == ["begun", "read"]

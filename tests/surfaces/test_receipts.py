@@ -3,12 +3,14 @@
 import json
 import os
 import sys
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from memorist import Memory
+from memorist.remember import move
 from memorist.store import captures
 from memorist.surfaces.agents import hooks, problems, receipts, trial
 from surfaces.conftest import Cli
@@ -151,35 +153,95 @@ def test_the_doctor_runs_nothing_of_a_project(cli: Cli, work: Path) -> None:
     assert "1 of 5 hooks" in row_of("gemini").detail and not ran.exists()
 
 
+def typed(text: str, when: str | None = None) -> str:
+    said = {"type": "user", "uuid": text, "sessionId": "s1", "message": {"role": "user", "content": text}}
+    return json.dumps({**said, "timestamp": when or datetime.now(UTC).isoformat()}) + "\n"
+
+
+def all_day(work: Path, session: str = "s1", **more: str) -> list[str]:
+    """What the agent was told from a session's start to its end."""
+    said: list[str] = []
+    given = {"session_id": session, "cwd": str(work), "prompt": "which database does staging run?", **more}
+    given["transcript_path"] = str(work.parent / f"{session}.jsonl")
+    for event in ("SessionStart", "UserPromptSubmit", "Stop", "PreCompact", "SessionEnd"):
+        hooks.answer("claude-code", event, json.dumps(given).encode(), said.append)
+    return said
+
+
+def kept() -> list[str]:
+    with Memory() as memory:
+        return sorted(each.text for each in memory.list({"kind": "turn"}))
+
+
 def test_a_project_that_is_left_out_is_told_nothing_and_keeps_nothing(cli: Cli, work: Path) -> None:
     with Memory() as memory:
         memory.remember("Staging runs Postgres 16", pinned=True)
-    said: list[str] = []
-    file = work.parent / "t.jsonl"
-    file.write_text(
-        json.dumps(
-            {"type": "user", "uuid": "u1", "sessionId": "s1", "message": {"role": "user", "content": "Hi there"}}
-        )
-    )
-    given = {
-        "session_id": "s1",
-        "cwd": str(work),
-        "prompt": "which database does staging run?",
-        "transcript_path": str(file),
-    }
-
-    def all_day() -> None:
-        for event in ("SessionStart", "UserPromptSubmit", "Stop", "PreCompact", "SessionEnd"):
-            hooks.answer("claude-code", event, json.dumps(given).encode(), said.append)
-
-    assert "left out" in asked(cli, "off", "--here").out
-    all_day()
+    file = work.parent / "s1.jsonl"
+    file.write_text(typed("Logs go to Loki."))
+    assert "Postgres 16" in all_day(work)[0] and kept() == ["Logs go to Loki."]
+    out = asked(cli, "off", "--here").out
+    assert "left out" in out and "tools over MCP still answer" in out
+    file.write_text(file.read_text() + typed("My pin is 4711."))
+    (work.parent / "s2.jsonl").write_text(typed("My other pin is 4712."))
+    assert all_day(work) == all_day(work, "s2") == [] and kept() == ["Logs go to Loki."]
     with Memory() as memory:
-        assert (
-            said == [] and memory.count({"kind": "turn"}) == 0 and "Postgres" in memory.recall(given["prompt"])[0].text
-        )
+        assert "Postgres" in memory.recall("which database does staging run?")[0].text
+        assert "on --here" in memory.status()["left_out"]
         with Memory(project="elsewhere") as other:
             assert not captures.left_out(other._tools.store, other.space, other.home)
+            assert "left_out" not in other.status()
+    assert "on --here" in row_of("claude-code").detail
     assert asked(cli, "on", "--here").code == 0
-    all_day()
-    assert "Postgres 16" in said[0]
+    for session, text in (("s1", "Metrics go to Mimir."), ("s2", "Traces go to Tempo.")):
+        with (work.parent / f"{session}.jsonl").open("a") as more:
+            more.write(typed(text))
+        all_day(work, session)
+    assert kept() == ["Logs go to Loki.", "Metrics go to Mimir.", "Traces go to Tempo."]
+    assert "on --here" not in row_of("claude-code").detail
+
+
+def test_what_was_said_while_memory_was_off_is_not_kept_later(cli: Cli, work: Path) -> None:
+    """Everywhere, where nothing of it could be noted: the time at which it was switched on says what is older."""
+    file = work.parent / "s1.jsonl"
+    file.write_text(typed("Logs go to Loki."))
+    all_day(work)
+    assert asked(cli, "off").code == 0
+    file.write_text(file.read_text() + typed("My pin is 4711."))
+    (work.parent / "s2.jsonl").write_text(typed("My other pin is 4712."))
+    all_day(work)
+    assert asked(cli, "on").code == 0
+    for session, text in (("s1", "Metrics go to Mimir."), ("s2", "Traces go to Tempo.")):
+        with (work.parent / f"{session}.jsonl").open("a") as more:
+            more.write(typed(text))
+        all_day(work, session)
+    assert kept() == ["Logs go to Loki.", "Metrics go to Mimir.", "Traces go to Tempo."]
+
+
+def test_a_session_that_is_taken_up_and_was_not_known_begins_there(cli: Cli, work: Path) -> None:
+    """It may have been held while MEMORIST_OFF was set."""
+    file = work.parent / "s1.jsonl"
+    file.write_text(typed("My pin is 4711.", "2026-01-01T00:00:00Z"))
+    all_day(work, source="resume")
+    file.write_text(file.read_text() + typed("Logs go to Loki.", "2126-01-01T00:00:00Z"))
+    all_day(work)
+    assert kept() == ["Logs go to Loki."]
+
+
+def test_beside_a_server_nothing_is_left_out(cli: Cli, work: Path) -> None:
+    cli.environment["MEMORIST_URL"] = "http://127.0.0.1:9"
+    done = asked(cli, "off", "--here")
+    assert done.code not in (0, 70) and "config unset url" in done.err and "Traceback" not in done.err
+
+
+def test_a_project_stays_left_out_under_another_name(cli: Cli, work: Path) -> None:
+    with Memory() as memory:
+        memory.remember("Staging runs Postgres 16")
+        file = work.parent / "s1.jsonl"
+        file.write_text(typed("Logs go to Loki."))
+        all_day(work)
+    asked(cli, "off", "--here")
+    with Memory() as memory:
+        assert move.adopt("project/atlas", "project/borealis", memory._caller).changed
+    with Memory(project="borealis") as memory:
+        assert "left_out" in memory.status()
+        assert [each.session for each in captures.known(memory._tools.store, memory.space, memory.home)] == ["s1"]

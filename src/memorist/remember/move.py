@@ -17,7 +17,7 @@ from memorist.records import LIVING, Record, Report, Scope, memories
 from memorist.remember import consent, lessons
 from memorist.remember.changes import Caller, same_texts, twin_of
 from memorist.remember.edit import Sweep, portions
-from memorist.store import checkouts, choices
+from memorist.store import captures, checkouts, choices
 
 MOVED = "moved"
 TWIN = "the project it was merged into says the same"  # the reason of what arrived in the archive
@@ -84,6 +84,8 @@ def _moved(old: Scope, new: Scope, because: str, by: Caller, chosen: bool) -> Re
     project, and its trust."""
     by = replace(by, steward=True, agreed=None)
     sweep, report = _sweep(old, new, because, by), Report(MOVED)
+    with by.writer.transaction():  # also of a project that has no memories
+        captures.take_along(old, new, by.store, by.access.space)
     for some in portions(_ids(old, by)):
         with by.writer.transaction():
             begun, report = report.batch, sweep.step(some, report)

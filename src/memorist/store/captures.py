@@ -7,7 +7,8 @@ They are settings of the store, one for each project, so that a transcript goes 
 
 import json
 import os
-from dataclasses import asdict
+from dataclasses import asdict, replace
+from datetime import datetime
 from pathlib import Path
 from urllib.parse import quote_from_bytes, unquote_to_bytes
 
@@ -17,6 +18,8 @@ from memorist.store.nouns import Commit
 from memorist.store.protocol import Store
 from memorist.store.where import canonical
 
+OUT = "yes"
+TOLD_OUT = "hooks say and keep nothing in this project; `memorist on --here` takes it in again"
 MOST_CAPTURES = 500  # of a project; the oldest that were read to their end go, and no others
 
 
@@ -29,7 +32,7 @@ class Capture:
     path: Path
     read: int = 0
     ended: bool = False  # the session is over, and is to be closed once all of it was read
-    since: str | None = None  # of a fork: when it began
+    since: str | None = None  # of a fork, or of one that was taken up again unknown: when that was
     closed: bool = False  # all of it was read, and its session closed
 
     @property
@@ -67,13 +70,42 @@ def forget(session: str, store: Store, space: str, home: str) -> None:
 
 
 def left_out(store: Store, space: str, home: str) -> bool:
-    """Whether agents are told nothing in that project, and nothing of theirs is kept."""
-    return bool(store.setting(_left_out(space, home)))
+    """Whether hooks say nothing in that project, and nothing of its agents is kept."""
+    return store.setting(_left_out(space, home)) == OUT
 
 
-def leave_out(out: bool, store: Store, space: str, home: str) -> None:
-    """Leaves that project out, or takes it in again; inside a transaction of the writer."""
-    store.write(Commit(settings={_left_out(space, home): "yes" if out else ""}))
+def taken_in(store: Store, space: str, home: str) -> str | None:
+    """When that project was taken in again, if it was ever left out: nothing from before that is kept."""
+    said = store.setting(_left_out(space, home))
+    return said if said != OUT else None
+
+
+def leave_out(out: bool, now: datetime, store: Store, space: str, home: str) -> None:
+    """Leaves that project out, or takes it in again, and then passes over what was said meanwhile; inside a transaction of the
+    writer."""
+    if out == left_out(store, space, home):
+        return
+    store.write(Commit(settings={_left_out(space, home): OUT if out else now.isoformat()}))
+    if not out:
+        _keep([_at_its_end(each) for each in known(store, space, home)], store, space, home)
+
+
+def take_along(old: str, new: str, store: Store, space: str) -> None:
+    """A project that gets another name stays left out, and its transcripts known; inside a transaction of the writer. The old name
+    keeps both as well, because an undo goes back to it."""
+    if left_out(store, space, old):
+        store.write(Commit(settings={_left_out(space, new): OUT}))
+    there = known(store, space, new)
+    come = [each for each in known(store, space, old) if each.session not in {one.session for one in there}]
+    if come:
+        _keep([*there, *come], store, space, new)
+
+
+def _at_its_end(capture: Capture) -> Capture:
+    try:
+        return replace(capture, read=capture.path.stat().st_size)
+    except OSError:  # it is not there, and nothing of it is read
+        return capture
 
 
 def _left_out(space: str, home: str) -> str:

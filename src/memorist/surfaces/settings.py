@@ -21,6 +21,7 @@ import unicodedata
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import field
+from datetime import UTC, datetime
 from functools import lru_cache
 from pathlib import Path
 from types import MappingProxyType
@@ -50,6 +51,7 @@ INSIDE = "task/"  # the scopes that a project's file may name: a task's memories
 ONNX = "onnx:"
 _env = os.environ.get
 YES = ("1", "true", "yes", "on")
+SWITCHED_ON = "switched-on"  # a file beside the user's, with the time
 NO = ("", "0", "false", "no", "off")
 
 
@@ -194,7 +196,21 @@ def unset_setting(key: str) -> Path:
 def switch(off: bool) -> Path:
     """Switches memory off or on in the user's file. MEMORIST_OFF still wins: ask `off_because` afterwards."""
     file = _writable_file()
-    return file if (_table(file) or {}).get("off", False) is off else _write("off", off)
+    if (_table(file) or {}).get("off", False) is off:
+        return file
+    if not off:
+        _replace(file.parent / SWITCHED_ON, f"{datetime.now(UTC).isoformat()}\n")
+    return _write("off", off)
+
+
+def switched_on() -> str | None:
+    """When `switch` last switched memory on again; None if it never did."""
+    file = user_file()
+    try:
+        said = (file.parent / SWITCHED_ON).read_text("utf-8").strip() if file else ""
+        return said if said and datetime.fromisoformat(said).tzinfo else None
+    except (OSError, ValueError):  # none, or not ours
+        return None
 
 
 # ---------------------------------------------------------------- places

@@ -27,6 +27,7 @@ from memorist.files.streams import LONGEST_LINE, Stream
 from memorist.memory import Memory
 from memorist.store import captures
 from memorist.store.captures import Capture
+from memorist.surfaces import settings
 from memorist.surfaces.agents import problems
 from memorist.surfaces.agents.moments import SURFACE
 from memorist.text.question import without_private
@@ -64,12 +65,12 @@ def read_all(memory: Memory, seconds: float | None = None, session: str | None =
     """Reads what is new in the transcripts of this project, or of that session, for so long, but a few messages at least.
     `close` says whether sessions that have ended are closed, which may take a model. → messages"""
     until = None if seconds is None else time.monotonic() + seconds
-    said, place = 0, (memory._tools.store, memory.space, memory.home)
+    said, place, since = 0, (memory._tools.store, memory.space, memory.home), _since(memory)
     for capture in () if captures.left_out(*place) else captures.known(*place):
         if capture.closed or session not in (None, capture.session):
             continue
         try:
-            said += _read(memory, capture, until, close)
+            said += _read(memory, capture, until, close, since)
         except (Invalid, OSError, RecursionError) as problem:
             problems.note(capture.client, TRANSCRIPT, problem)
         if said and until is not None and time.monotonic() >= until:
@@ -79,7 +80,9 @@ def read_all(memory: Memory, seconds: float | None = None, session: str | None =
 
 def keep(memory: Memory, client: str, session: str, messages: list[Any], compacts: bool) -> None:
     """What an agent hands over itself, because it writes no transcript: each message once, under its own id."""
-    cleaned = [_cleaned(each) for each in messages if isinstance(each, Mapping)]
+    since = _since(memory)
+    new = (each for each in messages if isinstance(each, Mapping) and not _older(each.get("timestamp"), since))
+    cleaned = [_cleaned(each) for each in new]
     said: list[Mapping[str, Any]] = [each for each in cleaned if each is not None]
     if said:
         _ingest(memory, said, Capture(client, session, Path()))
@@ -89,10 +92,18 @@ def keep(memory: Memory, client: str, session: str, messages: list[Any], compact
         held.leave()
 
 
-def _read(memory: Memory, capture: Capture, until: float | None, close: bool) -> int:
+def _since(memory: Memory) -> str | None:
+    """When memory was last switched on, here or everywhere: what was said before that and was not read is passed over."""
+    here = captures.taken_in(memory._tools.store, memory.space, memory.home)
+    return max(filter(None, (here, settings.switched_on())), key=datetime.fromisoformat, default=None)
+
+
+def _read(memory: Memory, capture: Capture, until: float | None, close: bool, since: str | None) -> int:
     """Reads one on. It is closed once its session has ended and nothing is left; one whose file is gone has ended."""
     said = 0
-    with closing(_messages(capture)) as found:  # none of a session in which nothing was said, or that was thrown away
+    with closing(
+        _messages(capture, since)
+    ) as found:  # none of a session in which nothing was said, or that was thrown away
         while some := list(islice(found, MESSAGES_AT_ONCE)):
             _ingest(memory, [message for message, _ in some], capture)
             said += len(some)
@@ -138,7 +149,7 @@ def _keep(memory: Memory, capture: Capture) -> None:
         captures.note(capture, memory._tools.store, memory.space, memory.home)
 
 
-def _messages(capture: Capture) -> Generator[tuple[Mapping[str, Any], int], None, None]:
+def _messages(capture: Capture, since: str | None) -> Generator[tuple[Mapping[str, Any], int], None, None]:
     """The messages that were not read yet, each with where its line ends."""
     if not capture.path.is_file():
         return
@@ -146,7 +157,8 @@ def _messages(capture: Capture) -> Generator[tuple[Mapping[str, Any], int], None
     for item in _importer(capture.client).read(tail):
         if tail.place < tail.begin:  # said in the first line, and read before
             continue
-        if isinstance(item, Utterance) and not _older(item.message.get("timestamp"), capture.since):
+        said = item.message.get("timestamp") if isinstance(item, Utterance) else None
+        if isinstance(item, Utterance) and not _older(said, capture.since) and not _older(said, since):
             message = _cleaned(item.message)
             if message is not None:
                 yield {"id": f"{capture.path.name}:{tail.place}", **message}, tail.end

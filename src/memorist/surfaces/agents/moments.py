@@ -33,11 +33,11 @@ START = (
     Lane("summaries", 0.2, ceiling=200),
 )
 WITHOUT_TURNS = Profile("hook", turns=0)  # the agent has its own turns
+logging.getLogger("memorist").addHandler(logging.NullHandler())  # else warnings are written to the agent's screen
 
 
 def answer(agent: Agent, moment: Moment, given: Mapping[str, Any], say: Callable[[str], None]) -> None:
     """Says what there is to say, and only then looks at transcripts."""
-    logging.getLogger("memorist").addHandler(logging.NullHandler())  # else warnings are written to the agent's screen
     if settings.off_because():
         return
     with _memory(agent, given, moment) as memory:
@@ -104,7 +104,7 @@ def _captured(memory: Memory, agent: Agent, moment: Moment, given: Mapping[str, 
 
     session, path, door = _session(given), given.get("transcript_path"), capture.recorder(memory)
     if session is not None and isinstance(path, str) and agent.name in capture.READ:
-        since = memory._tools.clock().isoformat() if given.get("source") == "fork" else None
+        since = memory._tools.clock().isoformat() if given.get("source") in ("fork", "resume") else None
         capture.note(door, agent.name, session, Path(path), moment == "end", since)
         if moment == "compact" and capture.read_all(door, COMPACTING, session=session, close=False):
             held = door.session(session, agent=agent.name)

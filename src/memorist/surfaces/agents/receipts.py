@@ -2,6 +2,7 @@
 
 import shutil
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from datetime import datetime
 from itertools import islice
 from pathlib import Path
@@ -11,6 +12,7 @@ from memorist.errors import MemoristError, StoreDamaged
 from memorist.memory import Memory
 from memorist.project import repository_root
 from memorist.remember.edit import may_show, use_key
+from memorist.store import captures
 from memorist.store.nouns import Diagnosis, Receipt
 from memorist.store.where import Where
 from memorist.surfaces.agents import install, problems, trial
@@ -60,10 +62,12 @@ def checked(memory: Memory) -> list[Diagnosis]:
     """A row for every agent that is here: what it has of ours, what it was told last, and whether something went wrong since."""
     try:
         last = {line.actor: line for line in reversed([*_lines(memory)])}
+        out = captures.left_out(memory._tools.store, memory.space, memory.home)
     except StoreDamaged:  # which other checks tell
-        last = {}
+        last, out = {}, False
     with trial.outliving_readers():
-        return [_checked(agent, last.get(agent.name)) for agent in CLIENTS.values() if agent.is_here()]
+        rows = [_checked(agent, last.get(agent.name)) for agent in CLIENTS.values() if agent.is_here()]
+    return [replace(row, detail=f"{row.detail}; {captures.TOLD_OUT}") if out else row for row in rows]
 
 
 def _checked(agent: Agent, last: Receipt | None) -> Diagnosis:

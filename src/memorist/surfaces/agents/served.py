@@ -4,7 +4,8 @@ They talk over a socket in the folder of the user's settings, which only that us
 key, because whoever can ask it can run `memorist hook` as well. A hook hands over its words, its folder, its environment and what
 the agent said, and the process does with these, one after the other, what the hook would have done by itself: on the same store,
 under the same settings, with the same rights. A hook that gets no answer in time, or meets another version, does it by itself
-(docs/why/0066-a-hook-in-little-time.md). A compaction is not answered here, because others would wait for it.
+(docs/why/0066-a-hook-in-little-time.md). A compaction, and what OpenCode hands over at once, is not answered here, because
+others would wait for it; an event that takes too long all the same is given up with the whole process, which begins anew.
 """
 
 import json
@@ -27,7 +28,8 @@ LARGEST_HEAD = 4_000_000  # bytes: an environment
 LONGEST_PLACE = 100  # bytes of a path that every system takes for a socket
 CONNECTING = 0.2  # seconds
 ANSWERING = 1.5  # seconds after which a hook does it by itself
-SENDING = 2.0  # seconds in which a hook must have handed over everything
+SENDING = 0.3  # seconds in which a hook must have handed over everything
+LONGEST_EVENT = 8.0  # seconds after which an event is given up, and all others are answered anew
 GOING = 5.0  # seconds
 UNIX = hasattr(socket, "AF_UNIX")
 PROGRAM = "import sys; sys.path[:] = {!r}; from memorist.surfaces.agents.served import main; main()"
@@ -99,8 +101,7 @@ def process() -> Iterator[None]:
     if at is None or os.name != "posix" or _is_answered(at):
         yield
         return
-    words = [sys.executable, "-c", PROGRAM.format(sys.path)]
-    started = subprocess.Popen(words, stdin=subprocess.PIPE, stdout=subprocess.DEVNULL)
+    started = subprocess.Popen(_words(), stdin=subprocess.PIPE, stdout=subprocess.DEVNULL)
     try:
         yield
     finally:
@@ -108,6 +109,10 @@ def process() -> Iterator[None]:
             started.communicate(timeout=GOING)  # which closes its standard input, and so it ends
         started.kill()
         started.wait()
+
+
+def _words() -> list[str]:
+    return [sys.executable, "-c", PROGRAM.format(sys.path)]
 
 
 def _is_answered(at: Path) -> bool:
@@ -139,11 +144,14 @@ def main() -> None:
             return
         at.unlink(missing_ok=True)
         listening.bind(str(at))
+        mine = at.lstat().st_ino
         try:
             listening.listen(16)
             _serve(listening, answered)
         finally:
-            at.unlink(missing_ok=True)
+            with suppress(FileNotFoundError):
+                if at.lstat().st_ino == mine:  # not another server's, which took this one for dead
+                    at.unlink()
 
 
 def _serve(listening: socket.socket, answered: Answer) -> None:
@@ -168,10 +176,7 @@ def _attend(talk: socket.socket, answered: Answer) -> None:
     head = json.loads(first)
     if head["version"] != __version__ or not 0 <= head["size"] <= LARGEST_EVENT or _is_long(head["words"]):
         return
-    whole = bytearray(raw)
-    while len(whole) < head["size"] and time.monotonic() < until:
-        talk.settimeout(max(0.001, until - time.monotonic()))
-        whole += talk.recv(1 << 20)
+    whole = _whole(talk, raw, head["size"], until)
     if len(whole) != head["size"]:
         return
     talk.settimeout(SENDING)
@@ -181,14 +186,47 @@ def _attend(talk: socket.socket, answered: Answer) -> None:
         said.append(document)
         talk.sendall(document.encode() + b"\n")  # the hook ends with it; what is done after it keeps nobody waiting
 
-    with _as_there(head["folder"], head["environment"]):
-        answered(head["words"], bytes(whole), say)
+    with _in_time(), _as_there(head["folder"], head["environment"]):
+        answered(head["words"], whole, say)
     if not said:
         talk.sendall(b"\n")
 
 
+def _whole(talk: socket.socket, raw: bytes, size: int, until: float) -> bytes:
+    """All that was announced; less if it does not come in time, or its hook went away."""
+    found = bytearray(raw)
+    while len(found) < size and time.monotonic() < until:
+        talk.settimeout(max(0.001, until - time.monotonic()))
+        some = talk.recv(1 << 20)
+        if not some:
+            break
+        found += some
+    return bytes(found)
+
+
 def _is_long(words: Sequence[str]) -> bool:
-    return any("compac" in word.lower() or "compress" in word.lower() for word in words)
+    return any(part in word.lower() for word in words for part in ("compac", "compress", "session.idle"))
+
+
+@contextmanager
+def _in_time() -> Iterator[None]:
+    """Begins anew, in the place of this process and with its standard input, if it takes too long: whatever holds one event up
+    would hold up all. What was begun is whole or undone, as after a power cut."""
+    import threading
+
+    here, mine = Path.cwd(), dict(os.environ)
+
+    def begin_anew() -> None:
+        os.chdir(here)
+        os.execve(sys.executable, _words(), mine)
+
+    late = threading.Timer(LONGEST_EVENT, begin_anew)
+    late.daemon = True
+    late.start()
+    try:
+        yield
+    finally:
+        late.cancel()
 
 
 @contextmanager

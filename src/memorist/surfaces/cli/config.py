@@ -12,7 +12,7 @@ from typing import Any
 from memorist import checks, designs
 from memorist.design import Design
 from memorist.designs import own
-from memorist.errors import Invalid, MemoristError
+from memorist.errors import Invalid, MemoristError, Refused
 from memorist.store import captures
 from memorist.surfaces import settings
 from memorist.surfaces.cli.arguments import JSON, Option
@@ -94,11 +94,16 @@ def switch(off: bool, place: Place, here: bool = False) -> int:
 
 
 def _leave_out(out: bool, place: Place) -> int:
-    """Coding agents are told nothing in this project any more, and nothing of theirs is kept; all else goes on."""
+    """Hooks say nothing in this project any more, and nothing of its agents is kept; all else goes on."""
+    if place.server:
+        raise Refused(
+            "hooks work on the store of this machine, and the setting url names a server; "
+            "take it out for this one (`memorist config unset url`, or unset MEMORIST_URL)"
+        )
     with opened(place) as memory:
         with memory._writer.transaction():
-            captures.leave_out(out, memory._tools.store, memory.space, memory.home)
-        said = f"{memory.home} is left out: agents are told nothing there, and nothing of theirs is kept"
+            captures.leave_out(out, memory._tools.clock(), memory._tools.store, memory.space, memory.home)
+        said = f"{memory.home} is left out: hooks say nothing there, and nothing of its agents is kept; tools over MCP still answer"
         back = "; `memorist on --here` takes it in again"
         document = {"project": memory.home, "left_out": out}
         return Screen.of(place.json).answer(document, said + back if out else f"{memory.home} is not left out")

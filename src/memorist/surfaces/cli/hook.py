@@ -14,14 +14,14 @@ from memorist.surfaces.agents import served
 FLAG = "--plugin"  # says nothing where the agent's settings have this hook too
 
 
-def run(words: Sequence[str], by_itself: Callable[[], None] = lambda: None) -> None:
-    """Prints what the agent is told, if anything; calls `by_itself` before it does the work. Never raises."""
+def run(words: Sequence[str], begin: Callable[[], None] = lambda: None) -> None:
+    """Prints what the agent is told, if anything; calls `begin` before it waits for anything. Never raises."""
     try:
+        begin()
         _outlive_the_reader()
         raw = sys.stdin.buffer.read(served.LARGEST_EVENT + 1)
         told = served.asked(words, raw)
         if told is None:
-            by_itself()
             answered(words, raw, _say)
         elif told:
             _say(told)
