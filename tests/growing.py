@@ -12,7 +12,7 @@ FLOOR = 0.05  # seconds of processor time; below that, noise is larger than grow
 MOST = 2.5  # times as long for twice the input
 
 
-def grows_too_fast(run: Callable[[int], None], size: int, tries: int = 4) -> str | None:
+def grows_too_fast(run: Callable[[int], None], size: int, tries: int = 12) -> str | None:
     """What is wrong, if `run` takes more than 2.5 times as long for twice the size; None if it does not."""
     small, large = _once(run, size), _once(run, 2 * size)
     for _ in range(tries):
