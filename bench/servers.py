@@ -28,7 +28,7 @@ from memorist import Memory
 
 CLIENTS = 16
 QUESTIONS, WRITES = 480, 480
-TURN = 60  # calls of a turn, half of them in process
+TURN = 60  # calls of a turn, a third of them in process
 CORES = 2
 OF_A_PROCESS = 2  # the kind of clock that Linux has for the processor time of any process
 PEERS = Path(os.environ.get("PEERS", "/tmp/memorist-peers"))
@@ -125,11 +125,26 @@ class Load:
         return sorted(self.took)[min(len(self.took) - 1, int(share * len(self.took)))] * 1000
 
 
+class Served(NamedTuple):
+    """A store, open here and served by a process."""
+
+    memory: Memory
+    db: Path
+    url: str
+    pid: int
+    size: int
+
+
 class Beside(NamedTuple):
-    """CPU milliseconds of a call in process, and how many more it takes over HTTP."""
+    """CPU milliseconds of a call in process, and how many more it takes over HTTP, and in a process that sleeps in between."""
 
     here: float
     over: float
+    woken: float
+
+    @property
+    def detail(self) -> str:
+        return f"a process of the library that is woken for each call takes {self.woken:.2f} ms more"
 
 
 def drive(url: str, path: str, bodies: Sequence[Mapping[str, Any]], clients: int) -> Load:
@@ -182,57 +197,83 @@ def http(size: int = 10_000) -> Iterator[Measure]:
             with serving(db, "--workers", "1") as (url, pid):
                 yield _alone(url, pid, size, questions)
             with serving(db, "--workers", str(CORES)) as (url, pid):
-                yield from _asking(memory, url, pid, size, questions, lambda: by_the_clock(db, questions))
-                yield from _writing(memory, url, pid, size, fsync_floor(place))
+                served = Served(memory, db, url, pid, size)
+                yield from _asking(served, questions)
+                yield from _writing(served, fsync_floor(place))
                 yield from _both(url, size, questions, fsync_floor(place))
                 yield Measure(f"HTTP at {size:,}: memory of the server and its workers", rss_mb(pid), "MB")
 
 
-def _beside(url: str, pid: int, path: str, ours: Callable[[str], object], words: Sequence[str], name: str) -> Beside:
-    """CPU milliseconds of a call in process, and over HTTP by one client, in turns: the machine is the same for both."""
-    pairs = []
-    for place in range(0, len(words), TURN):
-        some = words[place : place + TURN]
-        here = cpu_ms(ours, some[: TURN // 2]) / (TURN // 2)
-        before = cpu_of(pid)
-        drive(url, path, [{name: word} for word in some[TURN // 2 :]], 1)
-        pairs.append(((cpu_of(pid) - before) * 1000 / (TURN // 2), here))
-    over = sorted(there - here for there, here in pairs)[len(pairs) // 2]
-    return Beside(sorted(here for _, here in pairs)[len(pairs) // 2], over)
+def _beside(served: Served, verb: str, path: str, name: str, words: Sequence[str]) -> Beside:
+    """CPU milliseconds of a call in process, over HTTP by one client, and in a process that waits for each word as a server
+    does, in turns: the machine is the same for all."""
+    turns = []
+    with Library(served.db, verb) as library:
+        for place in range(0, len(words), TURN):
+            some = words[place : place + TURN]
+            here, there, woken = some[::3], some[1::3], some[2::3]
+            spent = cpu_ms(getattr(served.memory, verb), here) / len(here)
+            before = cpu_of(served.pid)
+            drive(served.url, path, [{name: word} for word in there], 1)
+            over = (cpu_of(served.pid) - before) * 1000 / len(there) - spent
+            turns.append((spent, over, library.cpu_ms(woken) - spent))
+    return Beside(*(sorted(column)[len(column) // 2] for column in zip(*turns, strict=True)))
 
 
-LIBRARY = """
+class Library:
+    """The library in a process of its own, which does what each line says."""
+
+    PROGRAM = """
 import json, sys
 from memorist import Memory
-questions = json.loads(sys.stdin.readline())
 with Memory(sys.argv[1]) as memory:
-    memory.recall(questions[0])
-    print("ready", flush=True)
-    sys.stdin.readline()
-    for question in questions:
-        memory.recall(question)
-    print("done", flush=True)
+    for line in sys.stdin:
+        for word in json.loads(line):
+            getattr(memory, sys.argv[2])(word)
+        print("done", flush=True)
 """
+
+    def __init__(self, db: Path, verb: str) -> None:
+        words = [sys.executable, "-c", self.PROGRAM, str(db), verb]
+        self._process = subprocess.Popen(words, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+
+    def __enter__(self) -> "Library":
+        return self
+
+    def __exit__(self, *problem: object) -> None:
+        self._process.communicate()
+
+    def begin(self, words: Sequence[str]) -> None:
+        assert self._process.stdin is not None
+        self._process.stdin.write(json.dumps(words) + "\n")
+        self._process.stdin.flush()
+
+    def end(self) -> None:
+        assert self._process.stdout is not None
+        assert self._process.stdout.readline() == "done\n"
+
+    def cpu_ms(self, words: Sequence[str]) -> float:
+        """CPU milliseconds of each, one after the other."""
+        before = cpu_of(self._process.pid)
+        for word in words:
+            self.begin([word])
+            self.end()
+        return (cpu_of(self._process.pid) - before) * 1000 / len(words)
 
 
 def by_the_clock(db: Path, questions: Sequence[str]) -> float:
     """How many recalls a second the library itself answers, in a process for each core: what a busy machine allows just now."""
-    words = [sys.executable, "-c", LIBRARY, str(db)]
     with ExitStack() as stack:
-        found = [
-            stack.enter_context(subprocess.Popen(words, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True))
-            for _ in range(CORES)
-        ]
-        pipes = [(each.stdin, each.stdout) for each in found if each.stdin and each.stdout]
-        for place, (said, heard) in enumerate(pipes):
-            said.write(json.dumps(questions[place::CORES]) + "\n")
-            said.flush()
-            assert heard.readline() == "ready\n"
+        found = [stack.enter_context(Library(db, "recall")) for _ in range(CORES)]
+        for each in found:
+            each.begin(questions[:1])
+        for each in found:
+            each.end()
         started = time.perf_counter()
-        for said, _ in pipes:
-            said.write("\n")
-            said.flush()
-        assert [heard.readline() for _, heard in pipes] == ["done\n"] * CORES
+        for place, each in enumerate(found):
+            each.begin(questions[place::CORES])
+        for each in found:
+            each.end()
         return len(questions) / (time.perf_counter() - started)
 
 
@@ -249,19 +290,18 @@ def _alone(url: str, pid: int, size: int, questions: Sequence[str]) -> Measure:
     return Measure(f"{name}: recalls a second", load.rate, "/s", detail=detail)
 
 
-def _asking(
-    memory: Memory, url: str, pid: int, size: int, questions: Sequence[str], library: Callable[[], float]
-) -> Iterator[Measure]:
+def _asking(served: Served, questions: Sequence[str]) -> Iterator[Measure]:
+    memory, db, url, pid, size = served
     bodies = [{"query": question} for question in questions]
     drive(url, "/v1/recall", bodies[:CLIENTS], CLIENTS)  # the first ones wait for what is loaded once
     memory.recall(questions[0])
-    told = _beside(url, pid, "/v1/recall", memory.recall, questions, "query")
+    told = _beside(served, "recall", "/v1/recall", "query", questions)
     drive(url, "/v1/recall", bodies[: 2 * CLIENTS], CLIENTS)  # each worker has its caches filled
     before, own = cpu_of(pid), time.process_time()
     load = drive(url, "/v1/recall", bodies, CLIENTS)
     spent, own = cpu_of(pid) - before, time.process_time() - own
     name, each = f"HTTP recall at {size:,}, {CLIENTS} clients", spent * 1000 / len(bodies)
-    allowed = library()
+    allowed = by_the_clock(db, questions)
     had = f"the server had {spent / load.seconds:.2f} cores and the clients {own / load.seconds:.2f}"
     detail = f"in process {told.here:.2f} ms CPU; {had}; {each:.2f} ms a request"
     least = 0.8 * CORES * 1000 / told.here
@@ -271,11 +311,12 @@ def _asking(
     detail = f"{allowed:.1f}/s by {CORES} processes of the library just after"
     yield Measure(f"{name}: by the clock / the library", load.rate / allowed, "", 0.8, at_least=True, detail=detail)
     yield Measure(f"{name}: p99", load.p(0.99), "ms", detail=f"median {load.p(0.5):.1f} ms")
-    yield Measure(f"HTTP recall at {size:,}: CPU over the call in process", told.over, "ms", 1)
+    yield Measure(f"HTTP recall at {size:,}: CPU over the call in process", told.over, "ms", 1, detail=told.detail)
 
 
-def _writing(memory: Memory, url: str, pid: int, size: int, floor: float) -> Iterator[Measure]:
-    told = _beside(url, pid, "/v1/memories", memory.remember, [*Corpus(34).memories(WRITES)], "text")
+def _writing(served: Served, floor: float) -> Iterator[Measure]:
+    _, _, url, pid, size = served
+    told = _beside(served, "remember", "/v1/memories", "text", [*Corpus(34).memories(WRITES)])
     bodies = [{"text": text} for text in Corpus(33).memories(WRITES)]
     before = cpu_of(pid)
     load = drive(url, "/v1/memories", bodies, CLIENTS)
@@ -284,7 +325,7 @@ def _writing(memory: Memory, url: str, pid: int, size: int, floor: float) -> Ite
     detail = f"bare fsync {floor:,.0f}/s; in process {told.here:.2f} ms CPU, {spent:.2f} ms a request"
     yield Measure(f"{name}: durable writes a second", load.rate, "/s", floor / 2, at_least=True, detail=detail)
     yield Measure(f"{name}: p99", load.p(0.99), "ms", detail=f"median {load.p(0.5):.1f} ms")
-    yield Measure(f"HTTP remember at {size:,}: CPU over the call in process", told.over, "ms", 1)
+    yield Measure(f"HTTP remember at {size:,}: CPU over the call in process", told.over, "ms", 1, detail=told.detail)
 
 
 def _both(url: str, size: int, questions: Sequence[str], floor: float) -> Iterator[Measure]:
