@@ -2,6 +2,7 @@
 
 import gc
 import os
+import tempfile
 from collections.abc import Iterator, Sequence
 from itertools import count
 from pathlib import Path
@@ -22,9 +23,21 @@ settings.load_profile("memorist")
 
 HOMES = count()
 
+RAM, ROOM = Path("/dev/shm"), 2 << 30
+
 VECTORS_KEPT = 20_000
 computed = LayeredEmbedder.embed
 _vectors: dict[tuple[str, str], Any] = {}  # by the name of the embedder, and the text
+
+
+def pytest_configure() -> None:
+    """What a test writes is in RAM, where that has room and programs may start from it: waiting for the disk was a good part of
+    `make test`. A kill leaves the same there, and power cuts are played. `make torture` has the disk."""
+    if TORTURE or "TMPDIR" in os.environ or not os.access(RAM, os.W_OK):
+        return
+    seen = os.statvfs(RAM)
+    if seen.f_bavail * seen.f_frsize >= ROOM and not seen.f_flag & os.ST_NOEXEC:
+        os.environ["TMPDIR"] = tempfile.tempdir = str(RAM)
 
 
 def pytest_collection_finish() -> None:
