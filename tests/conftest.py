@@ -17,10 +17,6 @@ from memorist.testing import MovableClock
 
 TORTURE = os.environ.get("MEMORIST_TORTURE") == "1"
 
-# An example that had to wait for the processor is not wrong: speed is measured in `bench/`.
-settings.register_profile("memorist", deadline=None)
-settings.load_profile("memorist")
-
 HOMES = count()
 
 RAM, ROOM = Path("/dev/shm"), 2 << 30
@@ -64,6 +60,11 @@ def _once(embedder: LayeredEmbedder, texts: Sequence[str]) -> Any:
     return np.stack([known[text] for text in texts]) if len(texts) else computed(embedder, texts)
 
 
+# An example that had to wait for the processor is not wrong: speed is measured in `bench/`.
+settings.register_profile("memorist", deadline=None, max_examples=rounds(1000))
+settings.load_profile("memorist")
+
+
 @pytest.fixture(scope="session", autouse=True)
 def vectors_are_computed_once() -> Iterator[None]:
     """Three stores get the same texts, and hundreds of tests the same few: most of the time of `make test` went into their
@@ -105,9 +106,20 @@ def clock() -> MovableClock:
 in_ram = pytest.mark.parametrize("memory", ["ram"], indirect=True)
 
 
-@pytest.fixture(params=["sqlite", "ram", "json"])
+# What holds in an SQLite file must hold in a JSON file, which is the store in RAM and a file: `tests/contract` has all three.
+STORES = ["sqlite", "json"]
+
+
+def place_of(store: str, folder: Path) -> Path | str:
+    return {"sqlite": folder / "memory.db", "ram": ":memory:", "json": folder / "memory.json"}[store]
+
+
+@pytest.fixture(params=STORES)
+def place(request: pytest.FixtureRequest, tmp_path: Path) -> Path | str:
+    return place_of(request.param, tmp_path)
+
+
+@pytest.fixture(params=STORES)
 def memory(request: pytest.FixtureRequest, tmp_path: Path, clock: MovableClock) -> Iterator[Memory]:
-    """A memory in an SQLite file, in RAM, and in a JSON file: what holds for one must hold for the others."""
-    places = {"sqlite": tmp_path / "memory.db", "ram": ":memory:", "json": tmp_path / "memory.json"}
-    with Memory(places[request.param], project="atlas", clock=clock) as memory:
+    with Memory(place_of(request.param, tmp_path), project="atlas", clock=clock) as memory:
         yield memory

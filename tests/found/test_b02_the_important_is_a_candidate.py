@@ -19,10 +19,9 @@ DECISIONS = {
 }
 
 
-@pytest.fixture(params=["sqlite", "ram", "json"])
-def memory(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Memory]:
-    places = {"sqlite": tmp_path / "m.db", "ram": ":memory:", "json": tmp_path / "m.json"}
-    with Memory(places[request.param], project="atlas", design="tiers", embed="none") as memory:
+@pytest.fixture
+def memory(place: Path | str) -> Iterator[Memory]:
+    with Memory(place, project="atlas", design="tiers", embed="none") as memory:
         yield memory
 
 

@@ -22,9 +22,8 @@ from memorist.testing import MovableClock, a_record
 TOOLS = ["memory_store", "memory_query", "memory_reinforce", "memory_demote", "memory_update"]
 
 
-@pytest.fixture(params=["sqlite", "ram"])
-def memory(request: pytest.FixtureRequest, tmp_path: Path, clock: MovableClock) -> Iterator[Memory]:
-    place = tmp_path / "memory.db" if request.param == "sqlite" else ":memory:"
+@pytest.fixture
+def memory(place: Path | str, clock: MovableClock) -> Iterator[Memory]:
     with Memory(place, project="atlas", design="hebbian", clock=clock) as memory:
         yield memory
 
