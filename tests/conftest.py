@@ -37,7 +37,7 @@ def pytest_configure() -> None:
 
 
 def pytest_collection_finish() -> None:
-    """The tests stay until the end, sixteen thousand of them: whoever looks for garbage need not look through them each time."""
+    """The tests stay until the end, thousands of them: whoever looks for garbage need not look through them each time."""
     gc.collect()
     gc.freeze()
 

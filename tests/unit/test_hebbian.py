@@ -402,6 +402,7 @@ def crowded(memory: Memory, rank: int) -> int:
 
 
 @pytest.mark.covers("W1-3", "C1-6")
+@pytest.mark.parametrize("place", ["sqlite"], indirect=True)  # the next test compares the stores
 @pytest.mark.parametrize("rank", [16, 100])
 @pytest.mark.parametrize(
     "design", [HEBBIAN, replace(HEBBIAN, recall=(HEBBIAN.recall[0], ByWords(5), *HEBBIAN.recall[2:]))]
