@@ -28,6 +28,7 @@ ROOT = Path(__file__).parents[1]
 SIZES = {"1k.db": 1_000, "10k.db": 10_000, "edited.db": 10_000, "written.db": 2_000, "notes.json": 10_000}
 LARGE = {"100k.db": 100_000}
 QUESTIONS = [Corpus(5 + number).question() for number in range(30)]
+MANY = 1_000  # memories that are written at once
 STARTS = 3  # of the program in a slice
 HIGHEST = 1.05  # of a ratio new / old
 
@@ -46,7 +47,7 @@ class Stores:
         if name not in self.opened:
             self.opened[name] = Memory(self.place / name if name != ":memory:" else name, project="turns")
             if name == ":memory:":
-                self.opened[name].remember_many(Corpus(11).memories(1_000))
+                self.opened[name].remember_many(Corpus(11).memories(MANY))
             for question in QUESTIONS[:5]:
                 self.opened[name].context(question)
         return self.opened[name]
@@ -94,7 +95,7 @@ def remember(stores: Stores, turn: int) -> float:
 
 
 def remember_many(stores: Stores, turn: int) -> float:
-    texts = list(Corpus(200 + turn).memories(1_000))
+    texts = list(Corpus(200 + turn).memories(MANY))
     stores["1k.db"]  # the embedder's table is read when the first store needs it
     with folder() as place, Memory(place / "many.db", project="turns") as memory:
         return cpu(lambda: memory.remember_many(texts)) / len(texts)

@@ -2,6 +2,7 @@
 
 import gc
 import os
+import tempfile
 from collections.abc import Iterator, Sequence
 from itertools import count
 from pathlib import Path
@@ -16,19 +17,27 @@ from memorist.testing import MovableClock
 
 TORTURE = os.environ.get("MEMORIST_TORTURE") == "1"
 
-# An example that had to wait for the processor is not wrong: speed is measured in `bench/`.
-settings.register_profile("memorist", deadline=None)
-settings.load_profile("memorist")
-
 HOMES = count()
+
+RAM, ROOM = Path("/dev/shm"), 2 << 30
 
 VECTORS_KEPT = 20_000
 computed = LayeredEmbedder.embed
 _vectors: dict[tuple[str, str], Any] = {}  # by the name of the embedder, and the text
 
 
+def pytest_configure() -> None:
+    """What a test writes is in RAM, where that has room and programs may start from it: waiting for the disk was a good part of
+    `make test`. A kill leaves the same there, and power cuts are played. `make torture` has the disk."""
+    if TORTURE or "TMPDIR" in os.environ or not os.access(RAM, os.W_OK):
+        return
+    seen = os.statvfs(RAM)
+    if seen.f_bavail * seen.f_frsize >= ROOM and not seen.f_flag & os.ST_NOEXEC:
+        os.environ["TMPDIR"] = tempfile.tempdir = str(RAM)
+
+
 def pytest_collection_finish() -> None:
-    """The tests stay until the end, sixteen thousand of them: whoever looks for garbage need not look through them each time."""
+    """The tests stay until the end, thousands of them: whoever looks for garbage need not look through them each time."""
     gc.collect()
     gc.freeze()
 
@@ -49,6 +58,11 @@ def _once(embedder: LayeredEmbedder, texts: Sequence[str]) -> Any:
             _vectors.clear()
         _vectors.update({(embedder.name, text): vector for text, vector in known.items()})
     return np.stack([known[text] for text in texts]) if len(texts) else computed(embedder, texts)
+
+
+# An example that had to wait for the processor is not wrong: speed is measured in `bench/`.
+settings.register_profile("memorist", deadline=None, max_examples=rounds(1000))
+settings.load_profile("memorist")
 
 
 @pytest.fixture(scope="session", autouse=True)
@@ -92,9 +106,20 @@ def clock() -> MovableClock:
 in_ram = pytest.mark.parametrize("memory", ["ram"], indirect=True)
 
 
-@pytest.fixture(params=["sqlite", "ram", "json"])
+# What holds in an SQLite file must hold in a JSON file, which is the store in RAM and a file: `tests/contract` has all three.
+STORES = ["sqlite", "json"]
+
+
+def place_of(store: str, folder: Path) -> Path | str:
+    return {"sqlite": folder / "memory.db", "ram": ":memory:", "json": folder / "memory.json"}[store]
+
+
+@pytest.fixture(params=STORES)
+def place(request: pytest.FixtureRequest, tmp_path: Path) -> Path | str:
+    return place_of(request.param, tmp_path)
+
+
+@pytest.fixture(params=STORES)
 def memory(request: pytest.FixtureRequest, tmp_path: Path, clock: MovableClock) -> Iterator[Memory]:
-    """A memory in an SQLite file, in RAM, and in a JSON file: what holds for one must hold for the others."""
-    places = {"sqlite": tmp_path / "memory.db", "ram": ":memory:", "json": tmp_path / "memory.json"}
-    with Memory(places[request.param], project="atlas", clock=clock) as memory:
+    with Memory(place_of(request.param, tmp_path), project="atlas", clock=clock) as memory:
         yield memory

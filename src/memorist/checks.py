@@ -150,16 +150,15 @@ def number(value: Any, what: str, least: float, most: float) -> float:
     return float(value)
 
 
-def size(value: Any, what: str, least: int = 1 << 20, most: int = 1 << 50) -> int:
+def size(value: Any, what: str) -> int:
     """Bytes, given as a number or as a text with its unit. Less than a megabyte means a forgotten unit.
 
     >>> size("1.5 GB", "max_size") == 1536 * 1024 * 1024
     True
     """
     bytes = value if isinstance(value, int) else _bytes(value)
-    if not least <= bytes <= most:
-        allowed = f"from {size_text(least)} to {size_text(most)}, such as '100 MB'"
-        raise Invalid(f"{what} must be a size {allowed}, not {quoted(value)}")
+    if not 1 << 20 <= bytes <= 1 << 50:
+        raise Invalid(f"{what} must be a size from 1 MB to 1024 TB, such as '100 MB', not {quoted(value)}")
     return bytes
 
 

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from conftest import rounds
 from memorist import Memory
 from memorist.designs import DESIGNS
 from memorist.noun import plain
@@ -15,7 +16,7 @@ from memorist.testing import MovableClock
 from memorist.upkeep.retain import Expire, Retain, Settle
 from memorist.worth import DECAYS, FACTORS, quarantine
 
-TIMES = 100
+TIMES = rounds(100, 0.2)
 KINDS = ("decision", "warning", "progress", "note", "preference", "fact")
 
 

@@ -16,9 +16,8 @@ CITIES = ("Rome", "Lima", "Oslo", "Kyoto", "Ghent")
 QUESTION = "where does Anna live?"
 
 
-@pytest.fixture(params=[":memory:", "store.db", "store.json"])
-def memory(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Memory]:
-    place = request.param if request.param == ":memory:" else tmp_path / request.param
+@pytest.fixture
+def memory(place: Path | str) -> Iterator[Memory]:
     design = replace(BALANCED, conflicts="supersede")
     with Memory(place, design=design, clock=MovableClock(START)) as memory:
         yield memory

@@ -24,6 +24,7 @@ from hypothesis.stateful import (
     run_state_machine_as_test,
 )
 
+from conftest import TORTURE
 from contract.oracle import Oracle
 from memorist import Memory
 from memorist.access import access_for
@@ -36,7 +37,6 @@ from memorist.testing import MovableClock
 from memorist.testing.records import HashEmbedder
 from memorist.text.words import terms
 
-TORTURE = os.environ.get("MEMORIST_TORTURE") == "1"
 SETTINGS = settings(
     max_examples=1000 if TORTURE else 25,
     stateful_step_count=50 if TORTURE else 30,

@@ -4,7 +4,6 @@ The contract's examples were chosen by a person; the properties below look where
 against filters of every type, and words, states and shelves in any order.
 """
 
-import os
 import threading
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -17,6 +16,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from conftest import rounds
 from contract.oracle import Oracle
 from memorist.access import Access
 from memorist.kinds import LAYERS
@@ -29,8 +29,7 @@ from memorist.store.where import FIELDS, OPERATORS, SORT_KEYS, Order, Where, typ
 from memorist.testing import EVERYWHERE, START, StoreContract, a_record, sealed, stored
 from memorist.text.words import query_terms
 
-TORTURE = os.environ.get("MEMORIST_TORTURE") == "1"
-PROPERTY = settings(max_examples=2000 if TORTURE else 200, deadline=None)
+PROPERTY = settings(max_examples=rounds(2000))
 
 
 @pytest.mark.covers("S0-3", "S0-4", "C0-6", "W0-9", "P20")

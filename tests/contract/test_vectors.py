@@ -4,7 +4,6 @@ Hypothesis invents writes, moves, erasures, generations and transactions that fa
 dicts; after each step every question must be answered as the dicts answer it.
 """
 
-import os
 import shutil
 import tempfile
 import threading
@@ -27,6 +26,7 @@ from hypothesis.stateful import (
     run_state_machine_as_test,
 )
 
+from conftest import TORTURE
 from memorist.kinds import ARCHIVE, LAYERS, MEMORY, TURNS
 from memorist.models.embed import direction, pack, unpack
 from memorist.records import Record
@@ -42,14 +42,12 @@ from memorist.store.where import Where
 from memorist.testing import EVERYWHERE, a_record, sealed, stored
 from memorist.testing.records import a_tombstone
 
-TORTURE = os.environ.get("MEMORIST_TORTURE") == "1"
 MACHINE = settings(
     max_examples=500 if TORTURE else 20,
     stateful_step_count=40 if TORTURE else 25,
     deadline=None,
     suppress_health_check=list(HealthCheck),
 )
-PROPERTY = settings(max_examples=1000 if TORTURE else 100, deadline=None)
 DIMENSION = 3
 SCOPES = ("project/atlas", "global")
 SHELVES = [Shelf("default", scope, layer) for scope in SCOPES for layer in (MEMORY, TURNS, ARCHIVE)]
@@ -278,7 +276,6 @@ def test_vectors_follow_their_records(machine: type[VectorMachine]) -> None:
 ROWS = st.integers(1, 3 * 15 * CHUNKS // 500).map(lambda n: n * 500)
 
 
-@PROPERTY
 @given(st.lists(st.dictionaries(ROWS, VECTORS, max_size=30), max_size=12), VECTORS, st.integers(1, 9))
 def test_a_scan_finds_what_plain_arithmetic_finds(
     steps: list[dict[int, tuple[float, ...]]], asked: tuple[float, ...], limit: int
@@ -309,7 +306,6 @@ def test_a_scan_finds_what_plain_arithmetic_finds(
     )
 
 
-@PROPERTY
 @given(st.lists(VECTORS, min_size=1, max_size=20))
 def test_packing_is_stable_and_unpacking_gives_the_direction(vectors: list[tuple[float, ...]]) -> None:
     packed = pack(vectors)

@@ -3,7 +3,6 @@ somebody is told."""
 
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -42,11 +41,6 @@ def filled(place: Any, clock: MovableClock, design: Any = AGED) -> Memory:
     memory.recall("stop 3")
     memory._writer.flush()
     return memory
-
-
-@pytest.fixture(params=["sqlite", "ram", "json"])
-def place(request: pytest.FixtureRequest, tmp_path: Path) -> Any:
-    return {"sqlite": tmp_path / "memory.db", "ram": ":memory:", "json": tmp_path / "memory.json"}[request.param]
 
 
 @pytest.mark.covers("P16")

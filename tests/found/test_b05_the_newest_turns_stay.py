@@ -4,6 +4,7 @@ from typing import Any
 
 import pytest
 
+from conftest import in_ram
 from memorist import Memory
 from memorist.prompt.modes import Profile
 from memorist.testing import MovableClock
@@ -27,6 +28,7 @@ def turns(memory: Memory, **arguments: Any) -> list[int]:
     return [int(hit.record.text.split()[1]) for hit in made.items if hit.record.kind == "turn"]
 
 
+@in_ram
 @pytest.mark.parametrize("profile", [None, "planner", "assistant"])
 def test_short_of_room_the_oldest_goes_first(talk: Memory, profile: str | None) -> None:
     assert turns(talk, profile=profile) == [0, 3, 4, 5]

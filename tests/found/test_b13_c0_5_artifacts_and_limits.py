@@ -15,10 +15,9 @@ from memorist.testing import MovableClock
 pytestmark = pytest.mark.covers("B13", "C0-5")
 
 
-@pytest.fixture(params=["sqlite", "ram", "json"])
-def memory(request: pytest.FixtureRequest, tmp_path: Path, clock: MovableClock) -> Iterator[Memory]:
-    places = {"sqlite": tmp_path / "m.db", "ram": ":memory:", "json": tmp_path / "m.json"}
-    with Memory(places[request.param], project="atlas", clock=clock, confirm=lambda ask: True) as memory:
+@pytest.fixture
+def memory(place: Path | str, clock: MovableClock) -> Iterator[Memory]:
+    with Memory(place, project="atlas", clock=clock, confirm=lambda ask: True) as memory:
         yield memory
 
 

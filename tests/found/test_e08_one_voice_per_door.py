@@ -96,21 +96,23 @@ def eight_doors(memory: Memory, drafts: list[Draft]) -> None:
 
 
 @pytest.fixture(scope="module", params=["balanced", "curated"])
-def known(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Path, str]]:
-    """A store of what agents said, made once."""
+def known(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[tuple[Path, str, float]]:
+    """A store of what agents said, made and asked once."""
     path = tmp_path_factory.mktemp("known") / "memory.db"
     with Memory(path, project="atlas", design=request.param) as memory:
         memory.remember_many([told(number)[2] for number in range(KNOWN)])
-    yield path, request.param
+        before, _ = found(memory)
+    yield path, request.param, before
 
 
 @pytest.mark.covers("E8", "Z5")
 @pytest.mark.parametrize("write", [sessions_and_speakers, new_actors, one_file, eight_doors])
-def test_eight_attackers_take_nothing_away(known: tuple[Path, str], write: Write, tmp_path: Path) -> None:
-    path, design = known
+def test_eight_attackers_take_nothing_away(known: tuple[Path, str, float], write: Write, tmp_path: Path) -> None:
+    path, design, before = known
     (tmp_path / "memory.db").write_bytes(path.read_bytes())
     with Memory(tmp_path / "memory.db", project="atlas", design=design) as memory:
-        before, _ = found(memory)
         write(memory, [draft for attacker in range(ATTACKERS) for draft in lies(attacker)])
         after, answers = found(memory)
         voices = [sum("evil.example" in hit.record.text for hit in answer) for answer in answers]

@@ -6,6 +6,7 @@ from dataclasses import replace
 
 import pytest
 
+from conftest import in_ram
 from growing import grows_too_fast
 from memorist import Memory
 from memorist.files import jsonl
@@ -54,6 +55,7 @@ def test_aliases_are_looked_for_in_one_pass(make: object) -> None:
 
 
 @pytest.mark.covers("E9")
+@in_ram
 def test_the_search_for_aliases_ends_when_time_is_up(memory: Memory) -> None:
     memory.design = replace(memory.design, upkeep=(SuggestAliases(),))
     for number in range(2):

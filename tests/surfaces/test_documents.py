@@ -217,11 +217,7 @@ def test_the_exit_codes_of_the_guide_are_those_of_the_errors() -> None:
 # ---------------------------------------------------------------- what the architecture page says
 
 ARCHITECTURE = (ROOT / "docs" / "architecture.md").read_text(encoding="utf-8")
-PAGES = [
-    page
-    for page in (ROOT / "README.md", ROOT / "CONTRIBUTING.md", *(ROOT / "docs").rglob("*.md"))
-    if page.name != "LOG.md"
-]
+PAGES = [page for page in (*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md")) if page.name != "LOG.md"]
 
 
 def test_the_stages_of_the_page_are_those_of_the_default_design() -> None:
@@ -247,25 +243,23 @@ def test_the_table_of_contents_of_the_facade_has_its_verbs_in_their_order() -> N
     assert listed == [*public, "through", "close"]
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
-def test_every_module_that_a_page_names_exists(page: Path) -> None:
+def test_every_module_that_a_page_names_exists() -> None:
     """A path in backticks: from the package, from the repository, or of the room that the line speaks of."""
-    homes = [
-        ROOT,
-        ROOT / "src" / "memorist",
-        *(path for path in (ROOT / "src" / "memorist").rglob("*") if path.is_dir()),
-    ]
-    text = page.read_text(encoding="utf-8")
-    named = set(re.findall(r"`((?:[a-z_]+/)*[a-z_]+\.py)`", text)) | set(
-        re.findall(r"^  ([a-z_]+/[a-z_]+\.py) ", text, re.M)
-    )
-    assert [name for name in sorted(named) if not any((home / name).exists() for home in homes)] == []
+    package = ROOT / "src" / "memorist"
+    homes = [ROOT, package, *(path for path in package.rglob("*") if path.is_dir())]
+    for page in PAGES:
+        text = page.read_text(encoding="utf-8")
+        named = {
+            *re.findall(r"`((?:[a-z_]+/)*[a-z_]+\.py)`", text),
+            *re.findall(r"^  ([a-z_]+/[a-z_]+\.py) ", text, re.M),
+        }
+        assert [name for name in named if not any((home / name).exists() for home in homes)] == [], page.name
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
-def test_every_page_that_a_page_links_exists(page: Path) -> None:
-    links = re.findall(r"\]\(([^)#:]+\.md)", page.read_text(encoding="utf-8"))
-    assert [link for link in links if not (page.parent / link).exists()] == []
+def test_every_page_that_a_page_links_exists() -> None:
+    for page in PAGES:
+        links = re.findall(r"\]\(([^)#:]+\.md)", page.read_text(encoding="utf-8"))
+        assert [link for link in links if not (page.parent / link).exists()] == [], page.name
 
 
 def test_a_person_is_asked_before_the_key_is_looked_up() -> None:

@@ -4,6 +4,7 @@ import http.client
 import json
 import re
 import socket
+import tempfile
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -210,7 +211,7 @@ def test_an_export_comes_back_through_an_import(tmp_path: Path) -> None:
         assert (dry["dry_run"], dry["found"], two.client("GET", "/v1/count").json) == (True, 300, 0)
         done = two.client("POST", "/v1/import?name=backup.jsonl", got.body, **sort).json
         assert done["outcomes"]["added"] == 300 and not done["problems"] and done["files"] == ["backup.jsonl"]
-        assert "/tmp" not in json.dumps(done)
+        assert tempfile.gettempdir() not in json.dumps(done)
         assert two.client("GET", "/v1/count").json == 300
         brought = two.client("GET", "/v1/memories?limit=1").json[0]
         assert (brought["origin"], brought["status"], brought["trust"]) == ("import", "candidate", "low")

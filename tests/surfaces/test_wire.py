@@ -5,7 +5,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from jsonschema import Draft202012Validator
 
@@ -62,7 +62,6 @@ def test_a_text_is_not_kept_as_what_a_verb_of_its_own_keeps(kind: str) -> None:
 ARGUMENTS = [(verb, name) for verb in NAMES for name in wire.parameters(verb) if verb != "remember_many"]
 
 
-@settings(max_examples=400, deadline=None)
 @given(st.sampled_from(ARGUMENTS), VALUES)
 def test_what_the_schema_allows_is_taken_and_nothing_else(argument: tuple[str, str], value: Any) -> None:
     verb, name = argument

@@ -20,7 +20,7 @@ from typing import Any
 
 import pytest
 
-from conftest import rounds
+from conftest import in_ram, rounds
 from memorist import Memory
 from memorist.design import Promotion
 from memorist.designs import DESIGNS, own
@@ -216,6 +216,7 @@ def test_21_a_budget_is_a_whole_number_within_bounds(two: Memory, name: str, val
         refused(lambda: two.context("trains", window=100, reserve=value), Invalid)
 
 
+@in_ram
 @pytest.mark.parametrize("style", STYLES)
 @pytest.mark.parametrize("budget", [0, 1, 2, 7, 30, 10_000_000])
 def test_21_a_budget_is_kept_however_small(two: Memory, budget: int, style: str) -> None:

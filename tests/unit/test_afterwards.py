@@ -10,6 +10,7 @@ from typing import Any, ClassVar
 
 import pytest
 
+from conftest import STORES, place_of
 from memorist import Memory, worth
 from memorist.access import Access
 from memorist.design import Proposal, Tools
@@ -33,10 +34,9 @@ def enough_time(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(due, "CLOSING", 60.0)
 
 
-@pytest.fixture(params=["sqlite", "ram", "json"])
+@pytest.fixture(params=STORES)
 def keen(request: pytest.FixtureRequest, tmp_path: Path, clock: MovableClock) -> Iterator[Memory]:
-    place = {"sqlite": tmp_path / "memory.db", "ram": ":memory:", "json": tmp_path / "memory.json"}[request.param]
-    with Memory(place, project="atlas", clock=clock, design=ASSOCIATES) as memory:
+    with Memory(place_of(request.param, tmp_path), project="atlas", clock=clock, design=ASSOCIATES) as memory:
         yield memory
 
 

@@ -21,10 +21,9 @@ from memorist.upkeep.suggest import SuggestAliases
 QUIET = replace(CURATED, upkeep=(SuggestAliases(),), promotion=Promotion("manual"), due=Due())
 
 
-@pytest.fixture(params=["sqlite", "ram", "json"])
-def memory(request: pytest.FixtureRequest, tmp_path: Path, clock: MovableClock) -> Iterator[Memory]:
-    places = {"sqlite": tmp_path / "memory.db", "ram": ":memory:", "json": tmp_path / "memory.json"}
-    with Memory(places[request.param], project="atlas", design=QUIET, clock=clock, embed="none") as memory:
+@pytest.fixture
+def memory(place: Path | str, clock: MovableClock) -> Iterator[Memory]:
+    with Memory(place, project="atlas", design=QUIET, clock=clock, embed="none") as memory:
         yield memory
 
 

@@ -15,7 +15,6 @@ from memorist import Memory
 from memorist.errors import Invalid, ModelUnavailable
 from memorist.models.chat import (
     IN_A_ROW,
-    OUTCOMES,
     ChatFailed,
     ChatLimits,
     ChatPort,
@@ -86,7 +85,7 @@ def test_each_use_ends_in_one_outcome_that_is_counted(name: str) -> None:
     port = ChatPort(chat)
     assert outcome_of(port) == wanted
     chat.over()
-    assert port.tally().outcomes == {f"trial {wanted}": 1} and wanted in OUTCOMES
+    assert port.tally().outcomes == {f"trial {wanted}": 1}
     assert port.tally().calls == 1 and port.tally().tokens > 0, "whoever does not answer has been asked as well"
     assert (port.tally().problem is None) == (wanted == "ran")
     assert port.told()["chat_degraded"] == ("0% of 1 uses" if wanted == "ran" else "100% of 1 uses")

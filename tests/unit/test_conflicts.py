@@ -38,12 +38,7 @@ def design(policy: Conflicts, newest: bool = False) -> object:
     return replace(BALANCED, conflicts=policy, recall=stages)
 
 
-@pytest.fixture(params=[":memory:", "store.db", "store.json"])
-def place(request: pytest.FixtureRequest, tmp_path: Path) -> str:
-    return str(request.param) if request.param == ":memory:" else str(tmp_path / request.param)
-
-
-def opened(place: str, policy: Conflicts = "flag", access: Access | None = None, newest: bool = False) -> Memory:
+def opened(place: Path | str, policy: Conflicts = "flag", access: Access | None = None, newest: bool = False) -> Memory:
     return Memory(place, design=design(policy, newest), clock=MovableClock(START), access=access, embed="none")
 
 

@@ -7,7 +7,7 @@ from functools import cache
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from memorist import Memory
@@ -27,10 +27,9 @@ from memorist.text.question import kinds_in
 from memorist.text.twins import distance
 
 
-@pytest.fixture(params=["sqlite", "ram", "json"])
-def memory(request: pytest.FixtureRequest, tmp_path: Path, clock: MovableClock) -> Iterator[Memory]:
-    places = {"sqlite": tmp_path / "memory.db", "ram": ":memory:", "json": tmp_path / "memory.json"}
-    with Memory(places[request.param], project="atlas", design="curated", clock=clock, embed="none") as memory:
+@pytest.fixture
+def memory(place: Path | str, clock: MovableClock) -> Iterator[Memory]:
+    with Memory(place, project="atlas", design="curated", clock=clock, embed="none") as memory:
         yield memory
 
 
@@ -237,7 +236,6 @@ def test_differences_are_the_same_both_ways_and_never_more_than_asked(a: str, b:
 
 
 @given(st.text(max_size=60), st.lists(st.text(max_size=20), max_size=3))
-@settings(max_examples=150)
 def test_any_text_is_a_valid_question(asked: str, files: list[str]) -> None:
     paths = [path for path in files if path.strip().isprintable() and path.strip()]
     found = full().recall(asked, files=paths)

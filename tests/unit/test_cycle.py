@@ -27,9 +27,9 @@ LARGE = 1_000_000
 ANSWER = "```memory\n## Key Decisions\n- {}\n```"
 
 
-@pytest.fixture(params=["memory.db", "memory.json"])
-def memory(request: pytest.FixtureRequest, tmp_path: Path, clock: MovableClock) -> Iterator[Memory]:
-    with Memory(tmp_path / request.param, project="atlas", embed="none", clock=clock) as made:
+@pytest.fixture
+def memory(place: Path | str, clock: MovableClock) -> Iterator[Memory]:
+    with Memory(place, project="atlas", embed="none", clock=clock) as made:
         yield made
 
 

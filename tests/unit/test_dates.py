@@ -5,13 +5,11 @@ from datetime import UTC, datetime, timedelta
 from itertools import pairwise
 
 import pytest
-from hypothesis import example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from memorist.text.calendar import easter
 from memorist.text.dates import EARLIEST, LATEST, LOOKED_AT, VOCABULARY, Span, spans
-
-PROPERTY = settings(deadline=None)
 
 # One table for each moment of asking: text | start end; start end. A day is written once if it is one whole day.
 ON_A_WEDNESDAY = (
@@ -576,7 +574,6 @@ any_text = st.text(st.characters(codec=None)) | words.map(" ".join)
 any_now = st.datetimes(datetime(1900, 1, 1), datetime(2100, 12, 31), timezones=st.just(UTC))
 
 
-@PROPERTY
 @given(any_text, any_now)
 @example("since before until after since", datetime(2023, 1, 1, tzinfo=UTC))
 @example("\ud800 may 5 ' ’s '' .:", datetime(1900, 1, 1, tzinfo=UTC))
@@ -590,7 +587,6 @@ def test_any_text_gives_ordered_disjoint_spans(text: str, now: datetime) -> None
     assert all(one.finish <= two.begin for one, two in pairwise(found))
 
 
-@PROPERTY
 @given(any_text, st.sampled_from([datetime.min, datetime.max]))
 def test_the_ends_of_time_are_no_error(text: str, now: datetime) -> None:
     spans(text, now.replace(tzinfo=UTC))

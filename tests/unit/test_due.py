@@ -53,11 +53,6 @@ def enough_time(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(due, "SLICE", 60.0)
 
 
-@pytest.fixture(params=["sqlite", "ram", "json"])
-def place(request: pytest.FixtureRequest, tmp_path: Path) -> Any:
-    return {"sqlite": tmp_path / "memory.db", "ram": ":memory:", "json": tmp_path / "memory.json"}[request.param]
-
-
 def looked_after(place: Any, when: Due, job: ForgetStale, clock: MovableClock) -> Memory:
     return Memory(place, design=replace(BALANCED, upkeep=(job,), due=when), clock=clock)
 

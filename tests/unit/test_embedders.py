@@ -168,7 +168,7 @@ def test_a_wrong_answer_is_refused_and_costs_nothing_but_meaning(kind: str, tmp_
     with pytest.raises(ModelUnavailable, match=because):
         checked(wrong, ["a text"])
     caplog.set_level(logging.WARNING, "memorist")
-    for path in (tmp_path / "wrong.db", tmp_path / "wrong.json", ":memory:"):
+    for path in (tmp_path / "wrong.db", tmp_path / "wrong.json"):
         caplog.clear()
         with Memory(path, embed=wrong) as poor:
             assert [poor.remember(f"Heron {n} nests at the weir").outcome for n in range(3)] == ["added"] * 3

@@ -3,12 +3,10 @@
 import time
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from memorist.text.question import speakers_in, without_names
-
-PROPERTY = settings(deadline=None)
 
 SPEAKERS = [
     ("What did Caroline say?", ["Caroline", "Melanie"], ["Caroline"]),
@@ -73,7 +71,6 @@ any_text = st.text(st.characters(codec=None)) | st.lists(
 ).map(" ".join)
 
 
-@PROPERTY
 @given(any_text, st.lists(st.text(st.characters(codec=None), max_size=8), max_size=5))
 def test_any_speakers_are_valid(text: str, known: list[str]) -> None:
     found = speakers_in(text, known)

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from conftest import STORES, place_of
 from memorist import Memory
 from memorist.errors import Conflict
 from memorist.files.items import index
@@ -28,12 +29,11 @@ def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return folder
 
 
-@pytest.fixture(params=["memory.db", ":memory:", "memory.json"])
+@pytest.fixture(params=STORES)
 def memory(
     request: pytest.FixtureRequest, project: Path, clock: MovableClock, monkeypatch: pytest.MonkeyPatch
 ) -> Iterator[Memory]:
-    db = request.param if request.param == ":memory:" else str(project.parent / request.param)
-    monkeypatch.setenv("MEMORIST_DB", db)
+    monkeypatch.setenv("MEMORIST_DB", str(place_of(request.param, project.parent)))
     with Memory(clock=clock) as memory:
         yield memory
 

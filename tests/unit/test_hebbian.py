@@ -22,9 +22,8 @@ from memorist.testing import MovableClock, a_record
 TOOLS = ["memory_store", "memory_query", "memory_reinforce", "memory_demote", "memory_update"]
 
 
-@pytest.fixture(params=["sqlite", "ram"])
-def memory(request: pytest.FixtureRequest, tmp_path: Path, clock: MovableClock) -> Iterator[Memory]:
-    place = tmp_path / "memory.db" if request.param == "sqlite" else ":memory:"
+@pytest.fixture
+def memory(place: Path | str, clock: MovableClock) -> Iterator[Memory]:
     with Memory(place, project="atlas", design="hebbian", clock=clock) as memory:
         yield memory
 
@@ -403,6 +402,7 @@ def crowded(memory: Memory, rank: int) -> int:
 
 
 @pytest.mark.covers("W1-3", "C1-6")
+@pytest.mark.parametrize("place", ["sqlite"], indirect=True)  # the next test compares the stores
 @pytest.mark.parametrize("rank", [16, 100])
 @pytest.mark.parametrize(
     "design", [HEBBIAN, replace(HEBBIAN, recall=(HEBBIAN.recall[0], ByWords(5), *HEBBIAN.recall[2:]))]

@@ -121,11 +121,6 @@ def checked_sums(found: Recall) -> None:
     assert [hit.score for hit in found] == sorted((hit.score for hit in found), reverse=True)
 
 
-@pytest.fixture(params=["sqlite", "ram", "json"])
-def place(request: pytest.FixtureRequest, tmp_path: Path) -> Path | str:
-    return {"sqlite": tmp_path / "memory.db", "ram": ":memory:", "json": tmp_path / "memory.json"}[request.param]
-
-
 # ---------------------------------------------------------------- one scale
 
 

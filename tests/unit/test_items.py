@@ -9,7 +9,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from conftest import rounds
+from conftest import STORES, place_of, rounds
 from memorist import Memory
 from memorist.access import access_for
 from memorist.errors import Invalid, OutOfScope, Refused
@@ -34,12 +34,11 @@ def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return folder
 
 
-@pytest.fixture(params=["memory.db", ":memory:", "memory.json"])
+@pytest.fixture(params=STORES)
 def memory(
     request: pytest.FixtureRequest, project: Path, clock: MovableClock, monkeypatch: pytest.MonkeyPatch
 ) -> Iterator[Memory]:
-    db = request.param if request.param == ":memory:" else str(project.parent / request.param)
-    monkeypatch.setenv("MEMORIST_DB", db)
+    monkeypatch.setenv("MEMORIST_DB", str(place_of(request.param, project.parent)))
     with Memory(clock=clock) as memory:
         yield memory
 

@@ -3,7 +3,7 @@
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from memorist.design import STEADY, Budget, Lane
@@ -66,7 +66,6 @@ def test_quotas_never_pass_the_total_nor_a_ceiling(tokens: int, lanes: list[Lane
 
 
 @pytest.mark.covers("W3-3", "W0-1")
-@settings(max_examples=200)
 @given(tokens, some_lanes, st.data())
 def test_nobody_is_starved_and_nothing_is_wasted(tokens: int, lanes: list[Lane], data: Any) -> None:
     wanted = data.draw(st.lists(st.integers(0, 10_000), min_size=len(lanes), max_size=len(lanes)))

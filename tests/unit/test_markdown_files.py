@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 from unittest.mock import patch
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from memorist.files.markdown import Entry, _Outline, date_before, date_in, date_of_name, memories_in
@@ -211,7 +211,6 @@ PAGES = st.builds(
 
 
 @pytest.mark.covers("S1-15")
-@settings(max_examples=400, deadline=None)
 @given(PAGES, st.sampled_from(["MEMORY.md", "memory/2025-03-14.md"]))
 def test_no_word_is_lost_whatever_somebody_wrote(page: str, name: str) -> None:
     page = page.replace("-->", "").replace("---", "-- -" if page.startswith("---") else "---")
@@ -230,7 +229,6 @@ def test_no_word_is_lost_whatever_somebody_wrote(page: str, name: str) -> None:
     assert {word for line in lines for word in WORD.findall(NUMBER.sub("", line))} <= kept
 
 
-@settings(max_examples=200, deadline=None)
 @given(st.text())
 def test_any_text_gives_memories_or_none(page: str) -> None:
     lines = len(re.split(r"\r\n|\n|\r", page))

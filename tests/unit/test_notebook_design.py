@@ -23,10 +23,9 @@ from memorist.store.where import everywhere
 from memorist.testing import MovableClock
 
 
-@pytest.fixture(params=["sqlite", "json"])
-def notebook(request: pytest.FixtureRequest, tmp_path: Path, clock: MovableClock) -> Iterator[Memory]:
-    name = {"sqlite": "memory.db", "json": "memory.json"}[request.param]
-    with Memory(tmp_path / name, project="atlas", design="notebook", clock=clock, embed="none") as memory:
+@pytest.fixture
+def notebook(place: Path | str, clock: MovableClock) -> Iterator[Memory]:
+    with Memory(place, project="atlas", design="notebook", clock=clock, embed="none") as memory:
         yield memory
 
 

@@ -3,12 +3,11 @@
 import time
 
 import pytest
-from hypothesis import example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from memorist.text.question import question_of
 
-PROPERTY = settings(deadline=None)
 Q = "Which database do we use?"
 HASH = "3f2a" * 16
 BLOB = "iVBORw0KGgoAAAANSUhEUgAAAAUAAAAFCAYAAACNbyblAAAAHElEQVQI12P4SDUgAAAAASUVORK5CYII="
@@ -100,7 +99,6 @@ pieces = st.sampled_from([*TOKENS, TRACE, HASH, BLOB, "\n", "\r\n", " ", "\n> ",
 any_text = st.text(st.characters(codec=None)) | st.lists(pieces).map("".join)
 
 
-@PROPERTY
 @given(any_text)
 @example("<context>```</context>\n```\nUser: x\nAssistant:")
 def test_any_prompt_gives_a_question_of_its_own_words(text: str) -> None:
@@ -112,7 +110,6 @@ def test_any_prompt_gives_a_question_of_its_own_words(text: str) -> None:
     assert set(question) <= {*text, " ", "\n"}
 
 
-@PROPERTY
 @given(st.lists(st.sampled_from(["which", "database", "runs", "on", "staging", "?"]), min_size=1).map(" ".join))
 def test_a_plain_question_is_left_alone(text: str) -> None:
     assert question_of(text) == text

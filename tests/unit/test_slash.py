@@ -13,10 +13,9 @@ from memorist.seeds.curated import COMMANDS, REFERENCE, slash
 from memorist.testing import MovableClock
 
 
-@pytest.fixture(params=["sqlite", "json"])
-def memory(request: pytest.FixtureRequest, tmp_path: Path, clock: MovableClock) -> Iterator[Memory]:
-    name = {"sqlite": "memory.db", "json": "memory.json"}[request.param]
-    with Memory(tmp_path / name, project="atlas", design="curated", clock=clock, embed="none") as memory:
+@pytest.fixture
+def memory(place: Path | str, clock: MovableClock) -> Iterator[Memory]:
+    with Memory(place, project="atlas", design="curated", clock=clock, embed="none") as memory:
         yield memory
 
 

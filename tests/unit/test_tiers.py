@@ -33,9 +33,8 @@ def clock() -> Clock:
     return Clock()
 
 
-@pytest.fixture(params=["sqlite", "json", "ram"])
-def memory(request: pytest.FixtureRequest, tmp_path: Path, clock: Clock) -> Iterator[Memory]:
-    place = {"sqlite": tmp_path / "m.db", "json": tmp_path / "m.json", "ram": ":memory:"}[request.param]
+@pytest.fixture
+def memory(place: Path | str, clock: Clock) -> Iterator[Memory]:
     with Memory(place, design="tiers", clock=clock, confirm=lambda ask: True) as memory:
         yield memory
 

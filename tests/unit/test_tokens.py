@@ -1,12 +1,10 @@
 """Is a budget kept? The estimate may be high, never low by much, for prose, code and every script."""
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from memorist.text.tokens import _PIECE, _price, at_most, count_tokens
-
-PROPERTY = settings(deadline=None)
 
 # Text and what a public vocabulary of 100k entries makes of it.
 MEASURED = [
@@ -50,13 +48,11 @@ def test_nothing_costs_nothing() -> None:
 pieces = st.text(st.sampled_from("aBzZ09 \t\n\r.,_é日👍\u00a0\ud800")) | st.sampled_from(["a" * 31, "B" * 33, " " * 33])
 
 
-@PROPERTY
 @given(pieces | st.text(), pieces | st.text())
 def test_a_text_costs_at_least_what_each_part_costs(left: str, right: str) -> None:
     assert count_tokens(left + right) >= max(count_tokens(left), count_tokens(right))
 
 
-@PROPERTY
 @given(st.text(st.characters(codec=None)))
 def test_every_visible_text_costs_something(text: str) -> None:
     assert count_tokens(text) >= (1 if text.strip() else 0)
@@ -84,7 +80,6 @@ EDGES = [
 ]
 
 
-@PROPERTY
 @given(st.lists(pieces | st.text(max_size=20) | st.sampled_from(EDGES), max_size=8))
 def test_the_bound_of_some_texts_is_never_less_than_they_cost(texts: list[str]) -> None:
     assert at_most(texts) >= sum(map(count_tokens, texts))

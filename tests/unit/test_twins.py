@@ -1,12 +1,10 @@
 """When are two texts the same?"""
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from memorist.text.twins import fingerprint, normalised
-
-PROPERTY = settings(deadline=None)
 
 any_text = st.text(st.characters(codec=None))
 
@@ -38,13 +36,11 @@ def test_normalised_is_lower_case_with_single_blanks() -> None:
     assert normalised(" \n ") == ""
 
 
-@PROPERTY
 @given(any_text)
 def test_normalising_twice_changes_nothing(text: str) -> None:
     assert normalised(normalised(text)) == normalised(text)
 
 
-@PROPERTY
 @given(any_text, any_text)
 def test_fingerprints_agree_exactly_when_the_texts_do(left: str, right: str) -> None:
     same = normalised(left) == normalised(right)

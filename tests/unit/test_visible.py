@@ -3,14 +3,13 @@
 import unicodedata
 
 import pytest
-from hypothesis import example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from memorist.text.visible import flaw, is_blank, visible
 
 BLANK = "\u115f\u1160\u3164\uffa0\u2800\U00013441\U00013442\U0001d159\ufffc"  # letters and signs that show nothing
 
-PROPERTY = settings(deadline=None)
 
 NEVER = (
     {chr(code) for code in range(0x20)} - {"\n", "\t"}
@@ -65,7 +64,6 @@ def test_ordinary_text_stays_as_it_was(text: str) -> None:
     assert visible(text) == text
 
 
-@PROPERTY
 @given(any_text | nasty)
 @example("a\ufe0f\u200d😀")
 @example("\u200d\u200d😀")
@@ -76,7 +74,6 @@ def test_nothing_dangerous_is_left(text: str) -> None:
     shown.encode()
 
 
-@PROPERTY
 @given(st.text(st.characters(categories=["L", "N", "P", "Zs"], exclude_characters=sorted(NEVER | set(BLANK)))))
 def test_letters_digits_and_punctuation_are_never_touched(text: str) -> None:
     assert visible(text) == text
@@ -90,7 +87,6 @@ def test_blank_is_what_nobody_can_see(text: str) -> None:
     assert is_blank(text)
 
 
-@PROPERTY
 @given(st.characters(categories=["L", "N", "P", "S"], exclude_characters=BLANK))
 def test_one_sign_is_enough_not_to_be_blank(char: str) -> None:
     assert not is_blank(f" \u200b{char}\n")
@@ -103,7 +99,6 @@ def test_a_flaw_names_the_first_unstorable_character_and_its_place() -> None:
     assert surrogate is not None and "surrogate" in surrogate and surrogate.endswith("at position 4")
 
 
-@PROPERTY
 @given(any_text)
 def test_text_without_a_flaw_can_be_encoded(text: str) -> None:
     storable = "\0" not in text and not any(unicodedata.category(char) == "Cs" for char in text)

@@ -5,12 +5,10 @@ from itertools import pairwise
 
 import apsw
 import pytest
-from hypothesis import example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from memorist.text.words import LONGEST_QUERY, STOP_WORDS, chunks, query_terms, terms
-
-PROPERTY = settings(deadline=None)
 
 any_text = st.text(st.characters(codec=None))  # lone surrogates and all
 awkward = st.text(
@@ -158,7 +156,6 @@ def test_text_cannot_forge_a_joined_token() -> None:
     assert terms("c♯") == ["c", "♯"]
 
 
-@PROPERTY
 @given(any_text | awkward)
 @example("\u1e9b\u0323 ǆ ﷺ \u2126 \u212a")
 def test_every_token_survives_the_ascii_tokenizer(text: str) -> None:
@@ -170,7 +167,6 @@ def test_every_token_survives_the_ascii_tokenizer(text: str) -> None:
 
 
 @pytest.mark.covers("W1-8", "W4-12")
-@PROPERTY
 @given(awkward)
 def test_fts5_keeps_the_tokens_as_they_are(text: str) -> None:
     db = apsw.Connection(":memory:")
@@ -180,19 +176,16 @@ def test_fts5_keeps_the_tokens_as_they_are(text: str) -> None:
     assert {token for (token,) in db.execute("SELECT term FROM seen")} == set(terms(text))
 
 
-@PROPERTY
 @given(st.text(st.sampled_from("aAbZ09 -_./@:'+#,;!?()\"\n.é日👍")))
 def test_invisible_characters_change_nothing(text: str) -> None:
     assert terms("\u2060".join(text) + "\u200b") == terms(text)  # so the short way for plain English is no detour
 
 
-@PROPERTY
 @given(awkward, awkward)
 def test_blanks_part_words_and_nothing_else_happens(left: str, right: str) -> None:
     assert terms(f"{left} {right}") == terms(left) + terms(right)
 
 
-@PROPERTY
 @given(awkward)
 def test_what_was_written_is_found_by_the_same_words(text: str) -> None:
     assert set(query_terms(text)) <= set(terms(text))
@@ -212,7 +205,6 @@ def test_threads_agree() -> None:
 
 
 @pytest.mark.covers("W4-12")
-@PROPERTY
 @given(any_text | awkward, st.integers(1, 12))
 def test_chunks_cover_the_text_without_gap_or_overlap(text: str, size: int) -> None:
     spans = chunks(text, size)

@@ -6,7 +6,7 @@ nobody: the use that asked reads the answer, and what it cannot read is a failur
 
 The port keeps what all uses share. Texts are redacted before they leave. Calls and tokens of a day are limited; whoever does not
 answer in time is not waited for; after a few failures in a row the model is left alone for a while, and then tried with one
-call. Each use ends in one of `OUTCOMES`, which are counted and never lost in silence: `status` tells what part failed, what
+call. Each use ends in a `ChatOutcome`, which are counted and never lost in silence: `status` tells what part failed, what
 failed last, and what to do about it.
 """
 
@@ -19,7 +19,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import field, replace
 from datetime import datetime
-from typing import Any, Literal, Protocol, TypeVar, get_args
+from typing import Any, Literal, Protocol, TypeVar
 
 from memorist.errors import Invalid, ModelUnavailable
 from memorist.lazy import dataclass
@@ -43,7 +43,6 @@ ChatOutcome = Literal[
     "over_budget",  # the calls or tokens of the day are spent
     "circuit_open",  # it failed several times in a row, and is left alone for a while
 ]
-OUTCOMES: tuple[ChatOutcome, ...] = get_args(ChatOutcome)
 FINE: tuple[ChatOutcome, ...] = ("ran", "opted_out", "cadence_carry")
 SECONDS = 20.0  # for one answer
 CALLS_A_DAY, TOKENS_A_DAY = 2000, 2_000_000  # of a day

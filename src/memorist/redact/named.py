@@ -52,7 +52,6 @@ _HERE = (
 )
 _URL = len(_HERE) - 1
 _OF_KEYS = (1, 3)  # of those, where keys are and not passwords
-_TYPES = [KEY if which in _OF_KEYS else PASSWORD for which in range(len(_HERE))]
 
 _QUOTED = re.compile(rb"\\?([\"'`])((?:(?!\1)[^\n\\]|\\.){1,%d}?)\\?\1" % LONGEST)
 _RUN = re.compile(rb"[^\s\"'`<>]{1,%d}" % LONGEST)

@@ -322,7 +322,7 @@ def relate(
             new = None if share is None else Link(a.id, b.id, kind, share, shown)
             return _related(a, b, kind, new, by)
 
-    done = consent.settled(act, lambda held: _to_relate(held, find, kind, share, shown, by), by, find)
+    done = consent.settled(act, lambda held: _to_relate(held, find, kind, share, shown), by, find)
     return replace(done, advice=done.advice or replaced([evidence or ""], [shown or ""]))
 
 
@@ -378,7 +378,7 @@ def _lower(a: Record, b: Record, because: str, changes: Changes) -> None:
         seen |= edge
 
 
-def _to_relate(held: Held, find: Pair, kind: LinkKind, weight: float | None, evidence: str | None, by: Caller) -> Ask:
+def _to_relate(held: Held, find: Pair, kind: LinkKind, weight: float | None, evidence: str | None) -> Ask:
     a, b = find()
     versions = {a.id: a.version, b.id: b.version}
     details = {"a": a.id, "b": b.id, "kind": kind, "weight": weight, "evidence": evidence, "versions": versions}

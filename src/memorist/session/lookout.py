@@ -50,12 +50,12 @@ class Lookout:
             self._changed.notify_all()
             return True
 
-    def withdraw(self, store: object, seconds: float = A_MOMENT) -> None:
+    def withdraw(self, store: object) -> None:
         """Drops what waits for a store that is closed; what is looked up in it just now gets a moment."""
         with self._changed:
             self._queue = deque(each for each in self._queue if each[0] is not store)
             if threading.current_thread() is not self._thread:
-                self._changed.wait_for(lambda: self._at is not store, seconds)
+                self._changed.wait_for(lambda: self._at is not store, A_MOMENT)
 
     def rest(self, seconds: float) -> bool:
         """Waits until all is done; whether it is."""

@@ -49,7 +49,7 @@ def operation(verb: Verb, method: str, path: str) -> Document:
     if method in ("GET", "DELETE"):
         parameters += [_in_query(name, each, name in needed) for name, each in rest.items()]
     else:
-        schema = {"type": "object", "properties": rest, "required": needed, "additionalProperties": False}
+        schema = {"type": "object", "properties": rest, "required": False, "additionalProperties": False}
         body = {"requestBody": {"required": bool(needed), "content": {"application/json": {"schema": schema}}}}
     parameters += [PROJECT, *([CURSOR] if verb.name in (*PAGED_FROM_FRONT, *PAGED_FROM_END) else [])]
     return {"parameters": [*parameters, *_headers(verb)], **body, "responses": _answers(verb)}
@@ -65,7 +65,7 @@ def _in_query(name: str, schema: Document, needed: bool) -> Document:
     about = {"description": schema["description"]} if "description" in schema else {}
     plain = _without_null({key: value for key, value in schema.items() if key != "description"})
     told = {"content": {"application/json": {"schema": plain}}} if plain["type"] == "object" else {"schema": plain}
-    return {"name": name, "in": "query", "required": needed, **told, **about}
+    return {"name": name, "in": "query", "required": False, **told, **about}
 
 
 def _without_null(schema: Document) -> Document:
@@ -115,13 +115,13 @@ def _told_beside(verb: Verb, more: Document | None = None) -> Document:
     return {"headers": told} if told else {}
 
 
-def other(parameters: list[Document], content: Document, body: Document | None = None, status: int = 200) -> Document:
+def other(parameters: list[Document], content: Document, body: Document | None = None) -> Document:
     """A route that is no verb."""
     asked = {} if body is None else {"requestBody": {"required": True, "content": body}}
-    answers = {str(status): {"description": "The answer.", "content": content}}
+    answers = {"200": {"description": "The answer.", "content": content}}
     return {"parameters": parameters, **asked, "responses": {**answers, **errors()}}
 
 
-def asked_for(name: str, type: str, about: str, needed: bool = False, **more: Any) -> Document:
+def asked_for(name: str, type: str, about: str, **more: Any) -> Document:
     """A parameter of a query."""
-    return {"name": name, "in": "query", "required": needed, "description": about, "schema": {"type": type, **more}}
+    return {"name": name, "in": "query", "required": False, "description": about, "schema": {"type": type, **more}}
