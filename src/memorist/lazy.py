@@ -63,6 +63,7 @@ def _dataclass(*, frozen: bool = False, slots: bool = False, repr: bool = True, 
         _put(found, own, {"__repr__": _repr} if repr else {})
         _put(found, own, _compared(found, frozen) if eq else {})
         _put(found, own, FROZEN if frozen else {})
+        _put(found, own, {"__signature__": _Signature()})
         return found  # type: ignore[no-any-return]
 
     return made
@@ -92,11 +93,26 @@ def _first_init(cls: Any, own: dict[str, Any], frozen: bool) -> Callable[..., No
             if hasattr(one, "__post_init__"):
                 one.__post_init__()
             return
-        if cls.__init__ is init:
-            cls.__init__ = _quick_init(cls, own) if _is_large(cls, frozen) else _twin(cls, own, frozen=frozen).__init__
+        settle()
         cls.__init__(one, *given, **named)
 
+    def settle() -> None:
+        if cls.__init__ is init:
+            cls.__init__ = _quick_init(cls, own) if _is_large(cls, frozen) else _twin(cls, own, frozen=frozen).__init__
+
+    init.settle = settle  # type: ignore[attr-defined]
     return init
+
+
+class _Signature:
+    """What a class takes, for whoever asks: then its real `__init__` is made, which knows."""
+
+    def __get__(self, one: Any, cls: Any) -> Any:
+        from inspect import signature  # which a command needs not
+
+        getattr(cls.__init__, "settle", lambda: None)()
+        found = signature(cls.__init__)
+        return found.replace(parameters=list(found.parameters.values())[1:], return_annotation=None)
 
 
 def _twin(cls: Any, own: Mapping[str, Any], **how: bool) -> Any:

@@ -397,6 +397,23 @@ def test_what_was_erased_does_not_come_back_with_its_session(work: Path) -> None
     assert [text for *_, text in turns()] == ["Logs go to Loki.", "Metrics go to Mimir."]
 
 
+def test_what_was_erased_does_not_come_back_where_everything_is_handed_over_again(work: Path) -> None:
+    """OpenCode does so after its restart; and a transcript whose reading began anew."""
+    file = work.parent / "s2.jsonl"
+    file.write_text(line("user", "The safe is behind the fridge.", "u1") + line("user", "Logs go to Loki.", "u2"))
+    messages = [json.loads(each)["message"] | {"id": f"m{n}"} for n, each in enumerate(file.read_text().splitlines())]
+    with Memory(confirm=lambda ask: True) as memory:
+        for _ in range(2):
+            told("opencode", "session.idle", messages=messages)
+            told("claude-code", "SessionEnd", session_id="s2", transcript_path=str(file))
+            capture.read_all(capture.recorder(memory))
+            memory.erase(where={"kind": "turn", "text": "The safe is behind the fridge."})
+            with memory._writer.transaction():
+                captures.forget("s2", memory._tools.store, memory.space, memory.home)
+        assert memory.count({"state": "erased"}) == 2, "each was erased once"
+    assert [text for *_, text in turns() + turns("s2")] == ["Logs go to Loki."] * 2
+
+
 def test_those_that_were_read_to_their_end_make_room(work: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(captures, "MOST_CAPTURES", 3)
     for n in range(6):

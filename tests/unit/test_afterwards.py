@@ -315,6 +315,20 @@ def test_an_open_session_is_read_after_every_twelve_turns(tmp_path: Path) -> Non
         assert {each.counters.strength for each in memory.list({"kind": "decision"})} == {0}, "nor counts it twice"
 
 
+def test_turns_that_several_processes_heard_count_together(tmp_path: Path) -> None:
+    """A hook is a process for every few turns; and so is each of these."""
+    for first in range(0, 24, 4):
+        with Memory(tmp_path / "m.db", embed="none", design=READS) as memory:
+            session = memory.session("s1")
+            for n in range(first, first + 4):
+                session.turn("user", spoken(n))
+            session.leave()
+            read, last = settled(memory).sessions()[0].data.get("read", 0), session.turns()[-1].number
+            assert (read == last) == (first in (8, 20)), "after the twelfth and the twenty-fourth"
+    with Memory(tmp_path / "m.db", embed="none", design=READS) as memory:
+        assert findings(memory) == [spoken(0)]
+
+
 @pytest.mark.covers("C4-6")
 def test_nobody_waits_for_the_model_that_reads_it(tmp_path: Path) -> None:
     go_on, began = threading.Event(), threading.Event()

@@ -2,6 +2,7 @@
 
 import copy
 import dataclasses
+import inspect
 import pickle
 from collections.abc import Callable
 from typing import Any
@@ -33,6 +34,16 @@ class Theirs:
     parts: tuple[str, ...] = ()
     more: dict[str, int] = dataclasses.field(default_factory=dict, hash=False)
     hidden: int = dataclasses.field(default=7, repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Wide:
+    a: int
+    b: int = 2
+    c: int = 3
+    d: int = 4
+    e: int = 5
+    f: int = 6
 
 
 @dataclass(slots=True)
@@ -109,3 +120,17 @@ def test_wrong_words_are_refused_in_the_same_words(given: tuple[tuple[Any, ...],
             kind(*given[0], **given[1])
         said.append(str(problem.value).replace("Theirs", "Ours"))
     assert said[0] == said[1]
+
+
+def test_what_a_class_takes_can_be_asked_before_a_value_was_made() -> None:
+    @dataclass(frozen=True, slots=True)
+    class Fresh:
+        name: str
+        parts: tuple[str, ...] = ()
+
+    assert list(inspect.signature(Fresh).parameters) == ["name", "parts"]
+    assert inspect.signature(Fresh).parameters["parts"].default == () and Fresh("a") == Fresh(name="a", parts=())
+    assert str(inspect.signature(Ours)) == str(inspect.signature(Theirs)).replace("Theirs", "Ours")
+    assert list(inspect.signature(Longer).parameters) == ["name", "parts", "more", "hidden", "last"]
+    assert list(inspect.signature(Wide).parameters) == list("abcdef") and Wide(1) == Wide(1, 2, 3, 4, 5, 6)
+    assert list(inspect.signature(Open).parameters) == ["name", "many"]

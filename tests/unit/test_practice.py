@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from string import ascii_lowercase
 from typing import Any
 
 import pytest
@@ -167,10 +168,19 @@ def test_after_some_were_answered_the_others_are_asked_about(memory: Memory) -> 
     assert found == [3, 2, 0]
 
 
-def test_a_long_habit_is_asked_about_once(memory: Memory) -> None:
-    for n in range(TIMES_DONE):
-        habit(memory, f"s{n}", [f"tool{letter} run" for letter in "abcdefghij"])
+@pytest.mark.parametrize("steps", [10, 11, 16, 25])
+def test_a_long_habit_is_asked_about_once(memory: Memory, steps: int) -> None:
+    for n in range(TIMES_DONE + 1):  # one of them breaks off
+        habit(memory, f"s{n}", [f"tool{letter} run" for letter in ascii_lowercase[: steps if n else 9]])
     assert len(asked_of(memory)) == 1
+
+
+def test_another_habit_beside_it_is_another_question() -> None:
+    def done(kinds: str) -> list[DoneBefore]:
+        return [DoneBefore(kind, kind, "", ()) for kind in kinds]
+
+    found = recurring([done(f"{kinds[:3]}{n}{kinds[3:]}") for n, kinds in enumerate(["abcdef"] * TIMES_DONE)])
+    assert [[each.kind for each in times[0]] for times in found] == [list("abc"), list("def")]
 
 
 def test_the_last_time_is_the_latest_whatever_the_sessions_are_called(memory: Memory) -> None:

@@ -1,5 +1,6 @@
 """The runner of upkeep: shows before it does, claims, goes on where another stopped, and can be taken back."""
 
+import time
 from dataclasses import dataclass, replace
 from datetime import timedelta
 from functools import partial
@@ -10,9 +11,11 @@ import pytest
 
 from memorist import Memory
 from memorist.access import Access, access_for
-from memorist.design import Proposal, Tools
+from memorist.design import Proposal, Tools, itself
 from memorist.designs import BALANCED, HEBBIAN
 from memorist.errors import OutOfScope, StoreUnavailable
+from memorist.records import Record
+from memorist.remember.changes import Changes
 from memorist.remember.edit import archived
 from memorist.store.where import Where
 from memorist.testing import MovableClock
@@ -47,6 +50,24 @@ class PinFirst:
         return proposal
 
 
+@dataclass(frozen=True)
+class PinSlowly:
+    """Pins everything, one at a time, and each as slowly as a large merge on a busy machine; notes what others see meanwhile."""
+
+    other: Memory
+    seen: list[int]
+    name: ClassVar[str] = "pin slowly"
+
+    def propose(self, who: Access, tools: Tools) -> Proposal:
+        ids = [brief.id for brief in tools.store.briefs(Where.of(who, {"pinned": False}))]
+        return Proposal("pinned", itself, "slowly", ids, fill=self._pin)
+
+    def _pin(self, record: Record, changes: Changes) -> None:
+        self.seen.append(self.other.count({"pinned": True}))
+        time.sleep(0.06)
+        changes.put("pinned", record, changes.stamped(record, replace(record, pinned=True)), "slowly")
+
+
 def with_stale(memory: Memory, count: int) -> None:
     memory.design = replace(BALANCED, upkeep=(ForgetStale(),))
     memory.remember_many([{"text": f"Nest {n} lies in tree {n}", "tags": [STALE]} for n in range(count)])
@@ -65,6 +86,16 @@ def test_a_dry_run_changes_nothing_and_shows_everything(memory: Memory) -> None:
     assert (memory.count(), runs(memory)) == (8, [])
     [done] = memory.upkeep()
     assert [each.id for each in done.changed] == [each.id for each in plan.changed]
+
+
+def test_a_step_begins_nothing_more_after_a_while_because_others_wait(tmp_path: Path) -> None:
+    with Memory(tmp_path / "m.db", embed="none") as memory, Memory(tmp_path / "m.db", embed="none") as other:
+        with_stale(memory, 3)
+        job = PinSlowly(other, [])
+        memory.design = replace(BALANCED, upkeep=(job,))
+        [done] = memory.upkeep()
+        assert (job.seen, len(done.changed)) == ([0, 1, 2, 3], 4), "each is written before the next is begun"
+        assert runs(memory) == [("done", 4)] and len(memory.undo(done.batch).changed) == 4
 
 
 def test_a_run_is_one_batch_in_short_transactions_and_one_undo(memory: Memory) -> None:

@@ -21,6 +21,7 @@ from memorist.redact import strings_in, texts_of
 from memorist.remember import consent
 from memorist.remember.authority import Effect, Held, most_of, noted, place_of, reason_to_ask
 from memorist.remember.changes import Caller, Twins, same_texts, twins_of
+from memorist.remember.turns import MESSAGE, may_tell
 from memorist.store import mirrors
 from memorist.store.copies import Cleaning, clean_copies, remove_unfinished
 from memorist.store.folders import known
@@ -120,6 +121,7 @@ class _Erasure:
     unseen: set[str] = field(default_factory=set)  # derived from these, and not to be read by this access
     quotes: dict[int, int] = field(default_factory=dict)  # the number of a finding → of what its snippet quotes
     reasons: dict[str, str] = field(default_factory=dict)  # id of what was derived → of what
+    telling: int = 0  # messages whose ids may tell what they say
     held: list[str] = field(default_factory=list)  # ids of those that a person has to agree to
 
     def all(self, ids: Sequence[str], report: Report) -> Report:
@@ -227,7 +229,12 @@ class _Erasure:
         lost = [f"[id:{number}] loses its snippet, which quotes [id:{of}]" for number, of in self.quotes.items()]
         more = f" and {len(lost) - NAMED:,} more" if len(lost) > NAMED else ""
         hidden = f"derived from these and left, because this access may not read them: {len(self.unseen):,} memories"
-        return [*(["; ".join(lost[:NAMED]) + more] if lost else []), *([hidden] if self.unseen else [])]
+        telling = (
+            f"{self.telling:,} of the messages had an id that may tell what they say, which went too: handed in again, they are "
+            "kept again"
+        )
+        lost = ["; ".join(lost[:NAMED]) + more] if lost else []
+        return [*lost, *([hidden] if self.unseen else []), *([telling] if self.telling else [])]
 
     def _erasable(self, ids: Sequence[str], where: Where) -> tuple[list[Record], dict[str, str]]:
         who, found, left = where.access, [], {}
@@ -251,6 +258,7 @@ class _Erasure:
     def _note(self, records: Sequence[Record]) -> None:
         for record in records:
             self.gone.add(record.id)
+            self.telling += record.kind == "turn" and may_tell(str(record.data.get(MESSAGE, "")))
             if self.by.tools.kinds[record.kind].deduplicated:
                 self.texts.setdefault(twins_of(record), record.number)
 

@@ -4,6 +4,7 @@ Each is filled into a change-set of its own, all of a step in one transaction un
 and does not stop the others.
 """
 
+import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
@@ -14,6 +15,7 @@ from memorist.remember.changes import Caller, Changes
 from memorist.remember.edit import SWEPT_AT_ONCE, UNCHANGED
 from memorist.store.where import Where
 
+A_STEP = 0.05  # seconds of a transaction after which nothing more is begun in it
 PROBLEMS = (Refused, OutOfScope, Conflict, Invalid, NotFound, Held)
 
 
@@ -32,26 +34,32 @@ class Filling:
         """What `step` would do now, each by itself."""
         report = Report(self.verb, dry_run=True)
         for start in range(0, len(ids), SWEPT_AT_ONCE):
-            report = self._all(ids[start : start + SWEPT_AT_ONCE], report, commits=False)
+            report, _ = self._all(ids[start : start + SWEPT_AT_ONCE], report)
         return report
 
-    def step(self, ids: Sequence[str], report: Report) -> Report:
-        """Does it for these in one transaction and adds them to the report."""
+    def step(self, ids: Sequence[str], report: Report) -> tuple[Report, Sequence[str]]:
+        """Does it in one transaction, for the first of these at least, and adds what it did to the report. → the report, and the
+        ids for the next step: what one of them costs nobody can tell before, and others wait meanwhile."""
         with self.by.writer.transaction():
-            return self._all(ids, report, commits=True)
+            return self._all(ids, report, time.monotonic() + A_STEP)
 
-    def _all(self, ids: Sequence[str], report: Report, commits: bool) -> Report:
+    def _all(self, ids: Sequence[str], report: Report, until: float | None = None) -> tuple[Report, Sequence[str]]:
+        """Without an end nothing is written."""
         planned, left, batch = list(report.changed), dict(report.left), report.batch
+        rest: Sequence[str] = ()
         for record in self.by.store.get(ids, self.where):
+            if until is not None and record.id != ids[0] and time.monotonic() > until:
+                rest = ids[ids.index(record.id) :]
+                break
             changes = Changes.of(self.by)
             problem = self._problem(record, changes)
             if problem is not None:
                 left[record.id] = problem
                 continue
-            if commits:
+            if until is not None:
                 batch = changes.commit(batch)[0] or batch
             planned.append(Planned(record.id, record.number, changes.lines[0].because or self.because))
-        return replace(report, changed=tuple(planned), left=left, batch=batch or None)
+        return replace(report, changed=tuple(planned), left=left, batch=batch or None), rest
 
     def _problem(self, record: Record, changes: Changes) -> str | None:
         """Fills the change-set; or why it stays as it is."""

@@ -50,8 +50,8 @@ from memorist.remember.conflicts import NEW, look
 from memorist.remember.consent import to_remember
 from memorist.remember.nearly import does_it_otherwise, labels_of_both, says_the_same, where_said, with_triggers
 from memorist.remember.threads import Threads
-from memorist.remember.turns import MESSAGE
-from memorist.store.nouns import KeyUse
+from memorist.remember.turns import MESSAGE, names_message
+from memorist.store.nouns import ERASED_MESSAGE, MESSAGE_KEPT, KeyUse
 from memorist.store.where import canonical
 from memorist.store.writer import Clean
 from memorist.text.injection import LABEL, suspect
@@ -61,6 +61,10 @@ from memorist.text.visible import quoted
 
 Given = TypeVar("Given")  # what a record was made from
 LONGEST_TOLD = 200  # characters of a text that was said in other words, in the journal
+ERASED_TURN = (
+    "its turn was erased here, and the same message does not bring it back; what is said anew has another id or place, or "
+    "goes in with remember(…, session=…)"
+)
 IS_ID = re.compile("m[0-9a-hjkmnp-tv-z]{26}")
 DRAFT_FIELDS = {field.name for field in fields(Draft)}
 _BY_ROLE: dict[str, Origin] = {"assistant": "agent", "system": "agent", "tool": "tool"}
@@ -351,6 +355,8 @@ def decide(policy: Conflicts, draft: Draft, record: Clean, changes: Changes, twi
         return brought_before(record.id, changes)
     use = _key_use(draft, record, changes)
     seen = None if use is None else changes.keys.get(use.key) or store.key_use(use.key)
+    if _was_erased(draft, record, seen, changes):
+        return Outcome("refused", ERASED_TURN)
     if use and seen and seen.outcome != "erased":  # as version 0.1.0 marked them; now the key goes with its record
         if use.draft != seen.draft:
             _must_be_same(draft, record, seen, changes)
@@ -359,7 +365,7 @@ def decide(policy: Conflicts, draft: Draft, record: Clean, changes: Changes, twi
     if outcome.outcome == "added":
         outcome = look(changes.records[record.id], outcome, policy, changes)
     if use and outcome.id:
-        changes.key(replace(use, record=outcome.id, outcome=outcome.outcome))
+        changes.key(replace(use, record=outcome.id, outcome=use.outcome or outcome.outcome))
     told = replaced(_strings_of(draft), texts_of(record))
     return replace(outcome, advice="; ".join(filter(None, (told, outcome.advice)))) if told else outcome
 
@@ -384,15 +390,29 @@ def _sparing(policy: Conflicts, draft: Draft, record: Clean, changes: Changes, t
 
 
 def _key_use(draft: Draft, record: Record, changes: Changes) -> KeyUse | None:
-    if draft.key is None:
+    if draft.key is None or draft.id is not None:  # then it is known by its id
         return None
-    key = checks.label(draft.key, "the key")
     # Of a turn: the same message, whoever hands it in again, and when.
     same = changed(draft, agent=None, at=None) if record.kind == "turn" else draft
+    said = MESSAGE_KEPT if record.kind == "turn" and names_message(draft.key) else ""
+    key = _key(draft.key, record, record.origin, changes)
+    return KeyUse(key, _drafted(same, record, changes), "", said, changes.now)
+
+
+def _key(key: str, record: Record, origin: Origin, changes: Changes) -> str:
+    """As a digest. Keys of other projects are separate, and a text of low trust takes no key away from others."""
     place = [record.scope] if record.home is None else [record.scope, record.home]
-    door = [record.origin] if record.trust == "low" else []  # a text of low trust takes no key away from others
-    here = canonical([record.space, *place, *door, key])  # keys of other projects are separate
-    return KeyUse(changes.by.writer.digest(f"key {here}"), _drafted(same, record, changes), "", "", changes.now)
+    door = [origin] if trust_of(origin) == "low" else []
+    return changes.by.writer.digest(f"key {canonical([record.space, *place, *door, checks.label(key, 'the key')])}")
+
+
+def _was_erased(draft: Draft, record: Record, seen: KeyUse | None, changes: Changes) -> bool:
+    """Whether it is a message whose turn was erased here. One of low trust has a key of its own; it does not bring back either
+    what somebody trusted or a tool had said in that message."""
+    if seen is not None or record.trust != "low" or draft.key is None or record.kind != "turn":
+        return seen is not None and seen.outcome == ERASED_MESSAGE
+    keys = [_key(draft.key, record, door, changes) for door in {"user", _BY_ROLE.get(draft.role or "", "user")}]
+    return any(other.outcome == ERASED_MESSAGE for other in map(changes.by.store.key_use, keys) if other)
 
 
 def _drafted(draft: Draft, record: Record, changes: Changes) -> str:

@@ -13,6 +13,7 @@ picture is kept by its address or name, never by its bytes. There one bad messag
 
 import hashlib
 import json
+import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
@@ -56,6 +57,12 @@ OF_GOOGLE = {
 }  # fmt: skip
 
 
+OF_MESSAGE = re.compile(r"session/.*/(?:at:\d+|id:(?P<id>.*))", re.DOTALL)  # the keys that `key_of` makes
+LIKE_A_DIGEST = re.compile(
+    r"(?:\w+[:-])?(?:[0-9a-f]{32}|[0-9a-f]{40}|[0-9a-f]{56}|[0-9a-f]{64}|[0-9a-f]{96}|[0-9a-f]{128}"
+    r"|[\w+/-]{43}=?|[\w+/-]{86}(?:==)?|[0-9a-f]{8}-[0-9a-f]{4}-[35][0-9a-f]{3}-[0-9a-f]{4}-[0-9a-f]{12})",
+    re.IGNORECASE | re.ASCII,
+)
 MESSAGE = "message"  # where the data of a turn has the id of its message
 WHERE = ("branch", "folder")  # what it has of where the agent worked, if its message says so
 
@@ -162,6 +169,18 @@ def _read(given: Any) -> Any:
 def key_of(session: str, id: str | None, number: int = 0, place: int = 1) -> str:
     """The key of a turn of that session: by the id of its message, else by its number, and by the place in that message."""
     return f"{session}/{'' if place == 1 else f'{place}/'}" + (f"at:{number}" if id is None else f"id:{id}")
+
+
+def names_message(key: str) -> bool:
+    """Whether it is the key of a turn by the place of its message, or by an id that tells nothing of what was said."""
+    found = OF_MESSAGE.fullmatch(key)
+    return found is not None and (found["id"] is None or not may_tell(found["id"]))
+
+
+def may_tell(id: str) -> bool:
+    """Whether the id of a message may hold what it says, or a digest of that, by which guesses could be checked: ids that programs
+    draw hold no blanks, and digests are known by their lengths. Of a UUID, versions 3 and 5 are digests."""
+    return any(map(str.isspace, id)) or LIKE_A_DIGEST.fullmatch(id) is not None
 
 
 def _of_message(made: list[Draft], message: Mapping[str, Any], number: int) -> list[Draft]:

@@ -93,7 +93,7 @@ def read(record: Record, by: Caller, direct: bool, seconds: float | None = None)
     """Keeps what is found in the turns that were not read yet, in short transactions; in only one, if there are but so many
     seconds."""
     name = of(record)
-    turns = deque(turns_of(name, by, after=_read_until(record)))
+    turns = deque(turns_of(name, by, after=read_until(record)))
     heeded = [] if seconds is not None else _listened(list(turns), name, by)  # there is no time for a model
     done: list[Outcome] = []
     while turns:
@@ -112,7 +112,7 @@ def read(record: Record, by: Caller, direct: bool, seconds: float | None = None)
     return done
 
 
-def _read_until(record: Record) -> int:
+def read_until(record: Record) -> int:
     """The number of the last turn of a session that was read."""
     last = record.data.get("read")
     return last if isinstance(last, int) else 0
@@ -121,7 +121,7 @@ def _read_until(record: Record) -> int:
 def _unread(turns: deque[Record], id: str, by: Caller) -> deque[Record]:
     """Those that nobody else read meanwhile: one in the background, or whoever ends the session. None of one that was erased."""
     now = by.store.get([id], by.where.also("state", "eq", "active"))
-    return deque(turn for turn in turns if turn.number > _read_until(now[0])) if now else deque()
+    return deque(turn for turn in turns if turn.number > read_until(now[0])) if now else deque()
 
 
 def _still_there(turns: list[Record], by: Caller) -> list[Record]:

@@ -75,6 +75,10 @@ class Counted:
     used: datetime | None
 
 
+# What became of a key that names a message and tells nothing of what it says: it stays when its turn is erased.
+MESSAGE_KEPT, ERASED_MESSAGE = "said", "unsaid"
+
+
 @dataclass(frozen=True, slots=True)
 class KeyUse:
     """An idempotency key (as a digest), the digest of what it was used for, and what became of it."""

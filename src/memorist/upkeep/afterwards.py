@@ -21,13 +21,14 @@ from memorist.remember import gaps, sharing, strengthen
 from memorist.remember.changes import Caller
 from memorist.remember.gaps import Missed
 from memorist.remember.strengthen import UsedTogether
-from memorist.store.where import Order
+from memorist.store.protocol import Store
+from memorist.store.where import Order, Where
 
 LONGEST_TAKEN = 4000  # characters of a question
 LISTED_AT_MOST = 256  # what is not taken from the list in time is given up, the oldest first
 CLUSTERS = "clusters"  # the job that is run after so many recalls
 RECALLS = 50
-SESSIONS_COUNTED = 1000  # whose turns are counted; of more, those that came first lose their count
+SESSIONS_COUNTED = 1000  # whose turns are counted; of more, those that came first are counted in the store again
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,11 +70,11 @@ class Afterwards:
     def together(self, used: UsedTogether, design: Design, who: Access) -> None:
         self._list.append(Consequence(used, design, who))
 
-    def said(self, turn: Record, every: int, design: Design, who: Access) -> bool:
-        """Something was said in a session; whether it is time to read what was."""
+    def said(self, turn: Record, every: int, design: Design, who: Access, store: Store) -> bool:
+        """Something was said in a session; whether it is time to read what was. What others heard of it, its record knows."""
         talk = Overhears(str(turn.provenance.session), turn.scope, who.home or turn.scope)
-        count = self._turns.get(talk, 0) + 1
-        self._turns[talk] = count % every
+        count = self._turns[talk] + 1 if talk in self._turns else _unread(talk, turn, Where(who), store)
+        self._turns[talk] = count if count < every else 0
         if len(self._turns) > SESSIONS_COUNTED:
             self._turns.pop(next(iter(self._turns)), None)
         if count >= every and all(line.what != talk for line in tuple(self._list)):  # one reading is for all turns
@@ -109,10 +110,31 @@ def _read(talk: Overhears, by: Caller, policy: Promotion) -> None:
     opened the session: who spoke last may be trusted less, or more, than the others."""
     from memorist.session import close, name  # which only those who talk need
 
-    where = by.where.also("session", "eq", talk.session).also("scope", "eq", talk.place).also("kind", "eq", name.KIND)
-    known = by.store.find(where.also("state", "eq", "active"), Order("number"))
-    record = next((record for record in known if name.of(record).home == talk.home), None)
+    record = _record_of(talk, by.where, by.store)
     if record is not None and record.data.get("state") == name.OPEN:
         opener = replace(by.access, origin=record.origin, actor=record.provenance.actor)
         with by.tools.chat.rationed():
             close.noted(record, by.through(opener), policy)
+
+
+def _record_of(talk: Overhears, where: Where, store: Store) -> Record | None:
+    from memorist.session import name
+
+    known = store.find(_of(talk, name.KIND, where), Order("number"))
+    return next((record for record in known if name.of(record).home == talk.home), None)
+
+
+def _unread(talk: Overhears, turn: Record, where: Where, store: Store) -> int:
+    """How many turns there are up to this one that were not read yet."""
+    from memorist.session import close, name
+
+    record = _record_of(talk, where, store)
+    after = 0 if record is None else close.read_until(record)
+    unread = _of(talk, name.TURN, where).also("number", "gt", after).also("number", "lte", turn.number)
+    return sum(store.count(unread).values())
+
+
+def _of(talk: Overhears, kind: str, where: Where) -> Where:
+    """What is there of a session, of one kind."""
+    here = where.also("session", "eq", talk.session).also("scope", "eq", talk.place)
+    return here.also("kind", "eq", kind).also("state", "eq", "active")

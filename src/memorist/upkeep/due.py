@@ -81,8 +81,12 @@ class Slices:
         every = design.promotion.every
         if every is None or who.role not in WRITERS:
             return
-        with self._lock:
-            ready = self._following(design, who).said(turn, every, design, who)
+        try:
+            with self._lock:
+                ready = self._following(design, who).said(turn, every, design, who, self._tools.store)
+        except StoreUnavailable as problem:  # the turn itself is stored
+            self._failed(problem)
+            return
         if ready:
             self._start(design, who, due=False)
 

@@ -104,7 +104,7 @@ def recurring(sessions: Sequence[Sequence[DoneBefore]]) -> list[list[Sequence[Do
         alone = sum(map(taken.isdisjoint, spots)) >= TIMES_DONE
         if alone and not any(map(partial(_is_part, kinds), chosen)):
             chosen.append(kinds)
-            taken.update(*spots)
+            taken |= _stretch(seen[kinds], sessions)
     return [[sessions[number][steps.start : steps.stop] for number, steps in seen[kinds].items()] for kinds in chosen]
 
 
@@ -117,6 +117,22 @@ def _seen(sessions: Sequence[Sequence[DoneBefore]]) -> dict[tuple[str, ...], dic
             if len(set(kinds)) >= FEWEST_STEPS:
                 seen.setdefault(kinds, {})[number] = steps
     return seen
+
+
+def _stretch(found: Mapping[int, range], sessions: Sequence[Sequence[DoneBefore]]) -> set[tuple[int, int]]:
+    """These steps by session, with those before and behind that enough of them share: one habit, too long for a question."""
+    spots = {(number, step) for number, steps in found.items() for step in steps}
+    for way in (-1, 1):
+        edge = {(number, steps[0] if way < 0 else steps[-1]) for number, steps in found.items()}
+        while edge:
+            further: dict[str, set[tuple[int, int]]] = {}
+            for number, step in edge:
+                if 0 <= step + way < len(sessions[number]):
+                    further.setdefault(sessions[number][step + way].kind, set()).add((number, step + way))
+            edge = max(further.values(), key=len, default=set())
+            edge = edge if len(edge) >= TIMES_DONE else set()
+            spots |= edge
+    return spots
 
 
 def _parts(calls: int) -> Iterator[range]:

@@ -226,13 +226,14 @@ class Runner:
     def _steps(self, proposal: Proposal, run: Run, report: Report) -> Report:
         begun = False  # a job that spends all its time on proposing still does one step, or it would never finish
         for ids in portions(proposal.ids):
-            if self._stopped() or (begun and self.over()):
-                return self._paused(run, report)
-            begun = True
-            step = self._step(proposal, ids, run, report)
-            if step is None:
-                return replace(report, advice=f"another process took {run.job} over")
-            run, report = step
+            while ids:
+                if self._stopped() or (begun and self.over()):
+                    return self._paused(run, report)
+                begun = True
+                step = self._step(proposal, ids, run, report)
+                if step is None:
+                    return replace(report, advice=f"another process took {run.job} over")
+                run, report, ids = step
         self._save(replace(run, state="done"))
         return report
 
@@ -266,20 +267,27 @@ class Runner:
         newest = next(iter(self.by.store.runs(space, name, limit=1)), None)
         return newest if newest is not None and newest.state == "running" else None
 
-    def _step(self, proposal: Proposal, ids: Sequence[str], run: Run, report: Report) -> tuple[Run, Report] | None:
-        """Applies some changes and the checkpoint in one transaction. None if another process has taken the run over."""
+    def _step(
+        self, proposal: Proposal, ids: Sequence[str], run: Run, report: Report
+    ) -> tuple[Run, Report, Sequence[str]] | None:
+        """Applies some changes and the checkpoint in one transaction. → with the ids that are left for the next. None if another
+        process has taken the run over."""
         now = self.by.now()
         with self.by.writer.transaction():
             if not self._is_ours(run):
                 return None
             before = len(report.changed)
-            report = self._sweep(proposal).step(ids, report)
-            changed = run.changed + len(report.changed) - before
-            run = replace(run, batch=report.batch, changed=changed, checkpoint={"last": ids[-1]}, lease=now + LEASE)
+            report, rest = self._swept(proposal, ids, report)
+            changed, last = run.changed + len(report.changed) - before, ids[len(ids) - len(rest) - 1]
+            run = replace(run, batch=report.batch, changed=changed, checkpoint={"last": last}, lease=now + LEASE)
             self.by.writer.save_run(replace(run, updated=now))
             if self.cycle is not None:
                 self.cycle.note(run.batch)
-        return run, report
+        return run, report, rest
+
+    def _swept(self, proposal: Proposal, ids: Sequence[str], report: Report) -> tuple[Report, Sequence[str]]:
+        sweep = self._sweep(proposal)
+        return sweep.step(ids, report) if isinstance(sweep, Filling) else (sweep.step(ids, report), ())
 
     def _paused(self, run: Run, report: Report) -> Report:
         self._save(run)

@@ -216,7 +216,7 @@ class _Reading:
                 self.began = self.began or at
                 self.title = self.title or (turn.text.strip().partition("\n")[0] if turn.role == "user" else None)
                 id = said.memory or id_at(at, str(turn.key))
-                yield self._entry(replace(turn, text=storable(turn.text), id=id, key=None))
+                yield self._entry(replace(turn, text=storable(turn.text), id=id, key=label(turn.key)))
 
     def end(self) -> Iterator[Entry]:
         """The record of the conversation, once its turns are through."""

@@ -18,7 +18,7 @@ import apsw
 from memorist.errors import StoreUnavailable
 from memorist.store.files import pause
 from memorist.store.index import CHUNKS
-from memorist.store.nouns import Erased
+from memorist.store.nouns import ERASED_MESSAGE, MESSAGE_KEPT, Erased
 from memorist.store.sqlite.connection import Connections
 from memorist.store.traces import SHORTEST, finder, tells
 from memorist.store.where import canonical
@@ -53,7 +53,11 @@ def take_out_traces(
     one.execute(f"DELETE FROM links WHERE a IN ({numbers}) OR b IN ({numbers})", (names,))
     one.execute(f"UPDATE journal SET before = NULL, because = NULL WHERE record IN ({numbers})", (names,))
     used = "WHERE record IN (SELECT value FROM json_each(?))"
-    one.execute(f"DELETE FROM key_uses {used}", (names,))  # else a key that quotes the text could be guessed
+    one.execute(
+        f"UPDATE key_uses SET draft = '', outcome = '{ERASED_MESSAGE}' {used} AND outcome = '{MESSAGE_KEPT}'", (names,)
+    )
+    # Any other may quote the text, and a guess of it could be checked.
+    one.execute(f"DELETE FROM key_uses {used} AND outcome <> '{ERASED_MESSAGE}'", (names,))
     one.execute("DELETE FROM key_uses WHERE outcome = 'erased'")  # as version 0.1.0 kept them
     one.execute(f"UPDATE key_uses SET draft = '' {used}", (canonical(list(heads)),))
     events = _events_about(one, names, canonical(list(heads)))

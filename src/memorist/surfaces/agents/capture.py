@@ -3,7 +3,7 @@ agent's word, results as a tool's.
 
 The transcript is the source. It is read from where the last reading ended, as far as its lines are whole, a few hundred messages at
 a time, each kept once under its own id; so reading can stop at any moment and go on later, in any process. How far it was read is
-kept beyond the end of a session, so that one that is taken up again goes on there, and what was erased of it stays erased.
+kept beyond the end of a session, so that one that is taken up again goes on there.
 
 What stands between <private> and </private> is not kept, nor is what we put into a prompt ourselves, nor what helpers of the agent
 said. A transcript that cannot be read stops no other.
