@@ -13,6 +13,8 @@ from memorist import Memory
 from memorist.models import pairs
 from memorist.models.coverage import Coverage, _distinct, _rows, tokens_of
 from memorist.models.embed import loaded_table
+from memorist.recall.pipeline import Search
+from memorist.recall.stages.words import meant_by, misspelt
 from memorist.store.nouns import Fact, shelf_of
 from memorist.store.protocol import Store
 from memorist.store.sqlite import connection, read
@@ -99,6 +101,19 @@ def test_what_was_rolled_back_was_never_seen(tmp_path: Path) -> None:
             assert words_of(memory, "ze") == ["zebra", "zeppelin"], "who writes sees it"
             raise KeyError
         assert words_of(memory, "ze") == ["zebra"]
+
+
+@given(
+    st.lists(st.text("abst", min_size=4, max_size=9), min_size=1, max_size=30), st.text("abst", min_size=4, max_size=9)
+)
+def test_of_all_words_that_may_be_meant_the_nearest_is(words: list[str], term: str) -> None:
+    with Memory(":memory:", embed="none") as memory:
+        memory.remember(" ".join(words))
+        shelves = (shelf_of(memory.get(1)),)
+        search, tools = Search("q", shelves, Where(memory.access), 5, memory._tools.clock()), memory._tools
+        every = misspelt(term, search, tools, 0.25)
+        best = max(every, key=lambda each: (each.weight, each.term), default=None)
+        assert meant_by(term, search, tools, 0.25) == (best.term if best else None)
 
 
 @given(st.sampled_from(NOTES), st.sampled_from(NOTES), st.text("ab 4:x", max_size=12))
