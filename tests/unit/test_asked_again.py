@@ -19,6 +19,7 @@ from memorist.store.nouns import Fact, shelf_of
 from memorist.store.protocol import Store
 from memorist.store.sqlite import connection, read
 from memorist.store.where import Where
+from memorist.text.claims import claims, slots_in
 from memorist.text.gist import BACK, CUES, DAYS, DENYING, NUMBERS, gist, may_tell
 from memorist.text.twins import distance
 
@@ -126,6 +127,14 @@ def test_no_pair_is_surer_than_the_most_it_may_be(old: str, new: str, more: str)
 def test_no_text_tells_of_a_change_that_a_look_at_its_words_rules_out(said: str, note: str) -> None:
     for text in (said, note, f"{note} {said}", f"{said.title()} {note}"):
         assert may_tell(text) or not gist(text).tells
+
+
+@given(
+    st.lists(st.sampled_from([*SAYINGS, *NOTES, "The port is 80.", "Use tea."]), min_size=1, max_size=12).map(" ".join)
+)
+def test_slots_alone_are_those_of_all_claims(said: str) -> None:
+    for text in (said, said.capitalize(), f"{said}. The quota of Ann is {said}"):
+        assert slots_in(text) == claims(text).slots
 
 
 @given(*[st.lists(st.sampled_from(SAYINGS), min_size=1, max_size=12).map(" ".join)] * 3, st.sampled_from(NOTES))

@@ -165,8 +165,9 @@ def _most_of_one(text: str, older: bool) -> float:
     return weights["long"] * _beyond(seen.length, 12) + weights["level"] + _for_it(*signs)
 
 
+@cache
 def _for_it(*signs: str) -> float:
-    """What speaks for it of these, where all of them are there."""
+    """What speaks for it of these, where all of them are there. There are few sets of them."""
     return sum([max(0.0, _fitted()["weights"][sign]) for sign in signs]) + ROUNDING
 
 
