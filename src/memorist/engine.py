@@ -104,7 +104,7 @@ class Engine:
         models, self._own, talker = models_of(here, embed, embed_turns), own_rules(), here.talker(chat)
         store = open_store(here.db, checks.seconds(wait, "wait"))
         meaning = Meaning(store, *models, self._own)
-        self._writer = Writer(store, clock, meaning, self._own, here.min_free)
+        self._writer = Writer(store, clock, meaning, here.min_free)
         self._tools = Tools(
             store, clock, count_tokens, Kinds({**KINDS, **here.kinds, **(kinds or {})}), meaning, confirm, here.reranker(rerank),
             here.times, folder=Folder(here.project.root, here.directory), clean_files=partial(_clean_files, self),

@@ -13,10 +13,13 @@ from memorist import Memory
 from memorist.models import pairs
 from memorist.models.coverage import Coverage, _distinct, _rows, tokens_of
 from memorist.models.embed import loaded_table
+from memorist.recall.pipeline import Search
+from memorist.recall.stages.words import meant_by, misspelt
 from memorist.store.nouns import Fact, shelf_of
 from memorist.store.protocol import Store
 from memorist.store.sqlite import connection, read
 from memorist.store.where import Where
+from memorist.text.claims import claims, slots_in
 from memorist.text.gist import BACK, CUES, DAYS, DENYING, NUMBERS, gist, may_tell
 from memorist.text.twins import distance
 
@@ -101,6 +104,19 @@ def test_what_was_rolled_back_was_never_seen(tmp_path: Path) -> None:
         assert words_of(memory, "ze") == ["zebra"]
 
 
+@given(
+    st.lists(st.text("abst", min_size=4, max_size=9), min_size=1, max_size=30), st.text("abst", min_size=4, max_size=9)
+)
+def test_of_all_words_that_may_be_meant_the_nearest_is(words: list[str], term: str) -> None:
+    with Memory(":memory:", embed="none") as memory:
+        memory.remember(" ".join(words))
+        shelves = (shelf_of(memory.get(1)),)
+        search, tools = Search("q", shelves, Where(memory.access), 5, memory._tools.clock()), memory._tools
+        every = misspelt(term, search, tools, 0.25)
+        best = max(every, key=lambda each: (each.weight, each.term), default=None)
+        assert meant_by(term, search, tools, 0.25) == (best.term if best else None)
+
+
 @given(st.sampled_from(NOTES), st.sampled_from(NOTES), st.text("ab 4:x", max_size=12))
 def test_no_pair_is_surer_than_the_most_it_may_be(old: str, new: str, more: str) -> None:
     for was, now in ((old, new), (old, f"{new} {more}"), (f"{old} {more}", new)):
@@ -111,6 +127,14 @@ def test_no_pair_is_surer_than_the_most_it_may_be(old: str, new: str, more: str)
 def test_no_text_tells_of_a_change_that_a_look_at_its_words_rules_out(said: str, note: str) -> None:
     for text in (said, note, f"{note} {said}", f"{said.title()} {note}"):
         assert may_tell(text) or not gist(text).tells
+
+
+@given(
+    st.lists(st.sampled_from([*SAYINGS, *NOTES, "The port is 80.", "Use tea."]), min_size=1, max_size=12).map(" ".join)
+)
+def test_slots_alone_are_those_of_all_claims(said: str) -> None:
+    for text in (said, said.capitalize(), f"{said}. The quota of Ann is {said}"):
+        assert slots_in(text) == claims(text).slots
 
 
 @given(*[st.lists(st.sampled_from(SAYINGS), min_size=1, max_size=12).map(" ".join)] * 3, st.sampled_from(NOTES))

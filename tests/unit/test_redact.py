@@ -54,6 +54,14 @@ def test_a_fresh_process_finds_the_same_without_building_rules_for_plain_words()
     assert everywhere.cache_info().currsize == 0
 
 
+def test_a_text_is_judged_by_itself_whatever_was_looked_at_before_it() -> None:
+    plain, secret = "which port does billing use?", make(random.Random("again"), FORMATS[0][1:])
+    one = Redactor(b"key")
+    for text in (plain, f"{plain} {secret}", plain, "", secret, plain, f"{secret} {plain}"):
+        assert [each.type for each in one.find(text)] == ([FORMATS[0][0]] if secret in text else [])
+        assert (one.redact(text) == text) == (secret not in text)
+
+
 def test_every_rule_has_a_sample() -> None:
     sampled = {format[0] for format in FORMATS} | {context[0] for context in CONTEXTS} | {"private-key"}
     assert {rule.type for rule in RULES} == sampled

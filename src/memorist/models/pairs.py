@@ -64,12 +64,17 @@ def reaches(old: str, new: str, least: float) -> bool:
 
 def flags(old: str, new: str) -> bool:
     """Whether they contradict one another. A newer text that does not say of any change may only be about something else."""
-    return gist(new).tells and akin(old, new) and reaches(old, new, least("flag"))
+    return _tells_of(old, new, least("flag"))
 
 
 def retires(old: str, new: str) -> bool:
     """Whether the older one no longer holds."""
-    return gist(new).tells and akin(old, new) and reaches(old, new, least("retire"))
+    return _tells_of(old, new, least("retire"))
+
+
+def _tells_of(old: str, new: str, least: float) -> bool:
+    """Of all that is near a note that tells of a change, a glance leaves few to be read."""
+    return gist(new).tells and may_reach(old, new, least) and akin(old, new) and reaches(old, new, least)
 
 
 def akin(old: str, new: str) -> bool:
@@ -160,8 +165,9 @@ def _most_of_one(text: str, older: bool) -> float:
     return weights["long"] * _beyond(seen.length, 12) + weights["level"] + _for_it(*signs)
 
 
+@cache
 def _for_it(*signs: str) -> float:
-    """What speaks for it of these, where all of them are there."""
+    """What speaks for it of these, where all of them are there. There are few sets of them."""
     return sum([max(0.0, _fitted()["weights"][sign]) for sign in signs]) + ROUNDING
 
 

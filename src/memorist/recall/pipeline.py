@@ -393,11 +393,11 @@ def _poor(search: Search) -> bool:
 
 def _turns(query: Query, asked: Search, scopes: tuple[str, ...], who: Access, tools: Tools) -> Search | None:
     """The same question to the conversations, if memories alone were asked and there are any, and if it asks for anything."""
-    if query.search != "memory" or query.kinds is not None or asked.left() == 0 or small_talk(question_of(query.text)):
+    if query.search != "memory" or query.kinds is not None or asked.left() == 0 or not scopes:
         return None
     layers = (TURNS, ARCHIVE) if asked.as_of else (TURNS,)
     here = asked.where.also("kind", "eq", "turn").also("scope", "in", scopes)
-    if not scopes or not tools.store.find(here, Order("at"), 1):
+    if not tools.store.find(here, Order("at"), 1) or small_talk(question_of(query.text)):
         return None
     return asked.but(shelves=tuple(_shelves(scopes, layers, who)), layers=(TURNS,))
 

@@ -62,6 +62,7 @@ class Redactor:
     def __init__(self, key: bytes, own: Own = NO_RULES) -> None:
         self._hash = blake2b(key=key, digest_size=2)
         self._own = own
+        self._clean = ""  # the last text without any: a question is looked at before it is embedded, and for the log
 
     def redact(self, text: str, lines: bool = False) -> str:
         """With `lines`, the text has as many lines as before: behind its mark, a secret of several lines leaves empty ones."""
@@ -79,6 +80,14 @@ class Redactor:
 
     def _found(self, text: str) -> list[tuple[Secret, str]]:
         """The secrets, each with what it is once it is uncovered."""
+        if not text or text == self._clean:
+            return []
+        found = self._looked_for(text)
+        if not found:
+            self._clean = text
+        return found
+
+    def _looked_for(self, text: str) -> list[tuple[Secret, str]]:
         if not everywhere.cache_info().currsize and not self._own.rules and _too_plain(text):
             return []  # the expressions are not there yet, and need not be made for this
         spans = list(in_characters(text, self._plainly(text)))

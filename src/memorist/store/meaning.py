@@ -108,7 +108,7 @@ class Meaning:
     ) -> None:
         self.store = store
         self.problem: str | None = None  # why an embedder cannot be used, if one cannot
-        self._redactor = Redactor(secret_of(store), own)  # an endpoint must not see what the store must not hold
+        self.redactor = Redactor(secret_of(store), own)  # an endpoint must not see what the store must not hold
         self._former: dict[str, Embedder | None] = {}
         self._resting: dict[str, float] = {}  # embedders that failed a question, and until when no other waits for them
         self._warned = False
@@ -189,7 +189,7 @@ class Meaning:
                 continue
             try:
                 if embedder.name not in made:
-                    [made[embedder.name]] = checked(embedder, [self._redactor.redact(text)])
+                    [made[embedder.name]] = checked(embedder, [self.redactor.redact(text)])
                 _must_be_one_size(generation, embedder)
                 found.append((generation, made[embedder.name]))
                 self.problem = None if embedder is self.own(embedder.name, generation.layers) else self.problem

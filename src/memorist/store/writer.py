@@ -21,8 +21,7 @@ from memorist.access import Access
 from memorist.errors import Invalid, MemoristError, StoreUnavailable
 from memorist.lazy import dataclass
 from memorist.records import Counters, Event, Link, Origin, Provenance, Record, Times, changed, new_id, to_micros
-from memorist.redact import Redactor, strings_in, texts_of
-from memorist.redact.own import NO_RULES, Own
+from memorist.redact import strings_in, texts_of
 from memorist.store.audience import Audience
 from memorist.store.choices import forget_words
 from memorist.store.journal import Anchor, Audit, audit, jump
@@ -114,13 +113,13 @@ class Writer:
         store: Store,
         clock: Callable[[], datetime],
         meaning: Meaning | None = None,
-        own: Own = NO_RULES,
         min_free: int | None = None,
     ) -> None:
         self.store = store
         self._clock = clock
         self._secret = secret_of(store)
-        self._redactor = Redactor(self._secret, own)
+        self.generations = Generations(meaning or Meaning(store))
+        self._redactor = self.generations.meaning.redactor
         self._harmless: set[str] = set()
         self._notes: list[Receipt] = []
         self._notes_lock = threading.Lock()
@@ -131,7 +130,6 @@ class Writer:
         if self.lost:
             log.warning("%s: %s", store.path, self.lost)
         self._here = threading.local()  # the `transaction` and the `batch` of this thread, if it is inside one
-        self.generations = Generations(meaning or Meaning(store))
         self.room = Room(store.path, min_free)
         self.audience = Audience(store.path)
 

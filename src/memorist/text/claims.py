@@ -74,7 +74,23 @@ def claims(text: str) -> Claims:
     >>> claims("Should we use Redis?") == NOTHING
     True
     """
-    return NOTHING if len(text) > LONGEST_CLAIM or "\n" in text.strip() else _claims(text)
+    return NOTHING if _tells_a_story(text) else _claims(text)
+
+
+def slots_in(text: str) -> tuple[Slot, ...]:
+    """The slots alone, as `claims` has them. A question asks for no more, and who is for or against what costs most to read."""
+    return () if _tells_a_story(text) else _slots_in(text)
+
+
+def _tells_a_story(text: str) -> bool:
+    return len(text) > LONGEST_CLAIM or "\n" in text.strip()
+
+
+@lru_cache(maxsize=1 << 12)
+def _slots_in(text: str) -> tuple[Slot, ...]:
+    told = [(sentence, _plain(sentence)) for sentence in SENTENCES.split(text.strip())[:MOST_SENTENCES]]
+    stated = [each for each in told if not each[1].isdisjoint(SLOT_VERBS) and not _is_uncertain(*each)]
+    return tuple([slot for each in stated for slot in _slots(*each)])
 
 
 @lru_cache(maxsize=1 << 12)

@@ -11,7 +11,7 @@ one walk over the words: each memory is read here on its way into the store, and
 import re
 from collections.abc import Iterator, Mapping
 from functools import lru_cache
-from itertools import pairwise
+from itertools import chain, pairwise
 from typing import NamedTuple
 
 from memorist.lazy import dataclass
@@ -95,16 +95,16 @@ def glance(text: str) -> Glance:
     found, tokens = WORD.findall(plain), plain.split()
     words, bare = frozenset(found), _without_genitives(found) if "'s" in plain else found
     roots, owners = frozenset([word[:ROOT] for word in words - LITTLE]), len(words.difference(bare))
-    values = len(words.union(bare) & VALUED)
-    values += sum(map(str.isdigit, words)) if DIGITS.search(plain) else 0
+    values, counts = len(words.union(bare) & VALUED), DIGITS.search(plain) is not None
+    values += sum(map(str.isdigit, words)) if counts else 0
     return Glance(
         roots,
         _refers_back(found, words, text),
         not words.isdisjoint(CHANGING),
         len(tokens),
         _stripped(tokens[0]) if tokens else "",
-        frozenset([CUED[cue] for cue in CUED.keys() & {*bare, *pairwise(bare)}]),
-        values > 0 or DIGITS.search(plain) is not None,
+        frozenset([CUED[cue] for cue in chain(bare, pairwise(bare)) if cue in CUED]),
+        values > 0 or counts,
         owners,
         len(roots) - values - owners,
     )

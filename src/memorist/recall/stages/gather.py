@@ -18,7 +18,7 @@ from memorist.lazy import dataclass
 from memorist.recall.pipeline import Asked, Candidate, Search
 from memorist.recall.stages.labels import Labels, share
 from memorist.recall.stages.talk import timed, within
-from memorist.recall.stages.words import SHORTEST_FUZZY, misspelt
+from memorist.recall.stages.words import SHORTEST_FUZZY, meant_by
 from memorist.store.nouns import Fact, Generation, Near
 from memorist.store.where import Where
 from memorist.text.bm25 import Found, Yardstick
@@ -279,11 +279,8 @@ def _loose(where: Where) -> Where:
 
 def _nearly(known: Yardstick, search: Search, where: Where, most: int, tools: Tools) -> Found:
     """What holds the words that were meant, where the question has some that occur nowhere and are nearly others."""
-    meant = dict[str, None]()
-    for term in known.absent[:MOST_MISSPELT]:
-        like = misspelt(term, search, tools, MISSPELT) if term.isalpha() and len(term) >= SHORTEST_FUZZY else ()
-        best = max(like, key=lambda each: (each.weight, each.term), default=None)
-        meant |= {best.term: None} if best else {}
+    absent = [term for term in known.absent[:MOST_MISSPELT] if term.isalpha() and len(term) >= SHORTEST_FUZZY]
+    meant = dict.fromkeys(filter(None, [meant_by(term, search, tools, MISSPELT) for term in absent]))
     return tools.store.match(list(meant), search.shelves, where, most) if meant else Found()
 
 

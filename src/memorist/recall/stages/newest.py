@@ -17,7 +17,7 @@ from memorist.models import pairs
 from memorist.recall.pipeline import Search, ordered
 from memorist.recall.stages.keep import not_believed, rescored
 from memorist.records import Hit, Record, Signal
-from memorist.text.claims import claims, other_value, same_slot
+from memorist.text.claims import claims, other_value, same_slot, slots_in
 from memorist.text.gist import TELLING_OF_CHANGE, gist, glance
 from memorist.worth import held_up, log_odds, vouched_for
 
@@ -124,7 +124,7 @@ def _takes_the_place(new: Hit, old: Hit, better: float, question: str) -> bool:
     outdated that a person or an agent stands for, nothing does so to a pin, and two people may both say "I live in …"."""
     was, now = old.record, new.record
     flagged = now.id in old.conflicts
-    if not _may_come_first(now, was) or not (flagged or _may_take_it(new, old, better)):
+    if not (flagged or _may_take_it(new, old, better)) or not _may_come_first(now, was):
         return False
     if was.provenance.speaker != now.provenance.speaker and (claims(was.text).personal or claims(now.text).personal):
         return False
@@ -141,7 +141,7 @@ def _may_take_it(new: Hit, old: Hit, better: float) -> bool:
     was, now = old.record.text, new.record.text
     if (old.score > new.score and better > FAR) or not pairs.meet(was, now):
         return False
-    tells = old.score > new.score or glance(now).tells or bool(claims(now).slots)
+    tells = old.score > new.score or glance(now).tells or bool(slots_in(now))
     return tells and _may_say_so(was, now, better)
 
 
@@ -175,8 +175,8 @@ def _says_so(new: Hit, old: Hit, flagged: bool, better: float) -> bool:
 
 def _another_value(was: str, now: str) -> bool | None:
     """What the rules say, where they can read both."""
-    before = claims(was).slots
-    after = claims(now).slots if before else ()
+    before = slots_in(was)
+    after = slots_in(now) if before else ()
     if not before or not after:
         return None
     return same_slot(before[0], after[0]) and other_value(before[0], after[0])

@@ -134,18 +134,37 @@ class Widen:
 
 
 def misspelt(term: str, search: Search, tools: Tools, share: float = 0.2) -> Iterator[Expansion]:
-    """Words of the vocabulary that this one may have been meant to be: up to that share of its letters differs. The right word may
-    begin as this one, without its second letter, or with the first two swapped."""
-    most = min(MOST_EDITS, round(share * len(term)))
+    """Words of the vocabulary that this one may have been meant to be: up to that share of its letters differs."""
+    most = _most_edits(term, share)
+    for word in _much_the_same(term, most, search, tools):
+        edits = _edits(term, word, most)
+        if edits:
+            yield Expansion(word, term, "fuzzy", FUZZY * _near(term, edits))
+
+
+def meant_by(term: str, search: Search, tools: Tools, share: float) -> str | None:
+    """The one of these that is nearest to it, and of equals the last: what differs more than the best so far is not counted."""
+    best, most = "", _most_edits(term, share)
+    for word in _much_the_same(term, most, search, tools):
+        edits = _edits(term, word, most)
+        if edits and (edits < most or word > best):
+            best, most = word, edits
+    return best or None
+
+
+def _most_edits(term: str, share: float) -> int:
+    return min(MOST_EDITS, round(share * len(term)))
+
+
+def _much_the_same(term: str, most: int, search: Search, tools: Tools) -> Iterator[str]:
+    """Words that a look at their letters does not rule out, as it does with nearly all. The right word may begin as this one,
+    without its second letter, or with the first two swapped."""
     sizes = range(len(term) - max(most, ENDING), len(term) + most + 1)  # most words are shorter or longer
     letters = set(term)
     for begin in dict.fromkeys((term[:2], term[0] + term[2], term[1] + term[0])):
         for word in tools.store.vocabulary(begin, search.shelves, search.where, LOOKED_UP):
-            if len(word) not in sizes or (len(letters.difference(word)) > most and not term.startswith(word)):
-                continue  # as nearly all
-            edits = _edits(term, word, most)
-            if edits:
-                yield Expansion(word, term, "fuzzy", FUZZY * _near(term, edits))
+            if len(word) in sizes and (len(letters.difference(word)) <= most or term.startswith(word)):
+                yield word
 
 
 def _near(term: str, differs: float) -> float:
