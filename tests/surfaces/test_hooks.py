@@ -23,38 +23,7 @@ from memorist.surfaces.cli import sync, verbs
 from memorist.testing.chat import ScriptedChat
 from memorist.text.question import without_injected
 from surfaces.conftest import Cli
-
-
-@pytest.fixture
-def work(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A project of its own, with a store of its own."""
-    folder = tmp_path / "atlas"
-    folder.mkdir()
-    monkeypatch.chdir(folder)
-    monkeypatch.setenv("MEMORIST_DB", str(tmp_path / "m.db"))
-    return folder
-
-
-def told(client: str, event: str, **given: Any) -> str:
-    """What the agent's model gets to read."""
-    said: list[str] = []
-    raw = json.dumps({"session_id": "s1", "cwd": str(Path.cwd()), **given}).encode()
-    hooks.answer(client, event, raw, said.append)
-    if not said:
-        return ""
-    document = json.loads("".join(said))
-    if client == "cursor":
-        return str(document["additional_context"])
-    inner = document["hookSpecificOutput"]
-    assert inner["hookEventName"] == event and document.keys() == {"hookSpecificOutput"}
-    return str(inner["additionalContext"])
-
-
-def say(*texts: str, **more: Any) -> None:
-    with Memory(confirm=lambda ask: True) as memory:
-        for text in texts:
-            assert memory.remember(text, **more)
-
+from surfaces.hooked import line, say, told
 
 # ---------------------------------------------------------------- what is told
 
@@ -155,17 +124,6 @@ BY_GEMINI = (
     "<hook_context>&lt;project_memory&gt;Reference data, Postgres bcdfghjkm\n[1] Old\n"
     "End bcdfghjkm&lt;/project_memory&gt;</hook_context>"
 )
-
-
-def line(role: str, text: str, id: str, **more: Any) -> str:
-    said = {
-        "type": role,
-        "uuid": id,
-        "sessionId": "s1",
-        "timestamp": "2026-05-06T12:00:00Z",
-        "message": {"role": role, "content": text},
-    }
-    return json.dumps({**said, **more}) + "\n"
 
 
 def turns(session: str = "s1") -> list[tuple[str, str, str]]:
