@@ -39,6 +39,17 @@ def test_a_prompt_gets_what_matters_once(client: str, event: str, work: Path) ->
     assert "Postgres 16" in told(client, event, prompt="which database does staging run?", session_id="s2")
 
 
+def test_that_the_same_was_asked_before_is_no_answer(work: Path) -> None:
+    asked = "which database does staging run?"
+    for n, said in enumerate(
+        ("We decided that staging runs Postgres 16, because of its JSON functions.", asked, asked)
+    ):
+        file = work.parent / f"s{n}.jsonl"
+        file.write_text(line("user", said, f"u{n}") + line("assistant", "Noted.", f"a{n}"))
+        told("claude-code", "PreCompact", session_id=f"s{n}", transcript_path=str(file))
+    assert "Postgres 16" in told("claude-code", "UserPromptSubmit", session_id="s9", prompt=f" {asked}\n")
+
+
 def test_what_changed_is_shown_again(work: Path) -> None:
     say("Staging runs Postgres 16")
     asked = {"prompt": "which database does staging run?"}

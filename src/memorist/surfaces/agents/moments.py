@@ -92,7 +92,8 @@ def _told(memory: Memory, moment: Moment, given: Mapping[str, Any], began: float
     )  # fmt: skip
     if moment == "prompt":
         shown = frozenset(_shown(memory, session, began)) if session else frozenset()
-        where = {**(wish.where or {}), "kind": {"$ne": "summary"}}  # it repeats earlier prompts, and so is near many
+        # A summary repeats earlier prompts, and so is near many; and that the same was asked before is no answer.
+        where = {**(wish.where or {}), "kind": {"$ne": "summary"}, "text": {"$ne": given["prompt"].strip()}}
         limit = FEW if any(lane.least for lane in memory.design.lanes) else None
         wish = replace(wish, query=given["prompt"], shown=shown, min_relevance=ENOUGH, limit=limit, where=where)
     return memory._context(wish).text
