@@ -16,8 +16,9 @@ import tempfile
 import time
 import urllib.parse
 import urllib.request
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from io import BytesIO
 from itertools import chain
@@ -288,6 +289,7 @@ def whole_life(scene: Scene) -> None:
         forked(scene, first)
     compacted(scene, first)
     killed(scene)
+    with_a_server(scene)
     quiet(scene)
     scene.memorist("uninstall", client.name)
     after = {name: _content(scene.home / name) for name in client.files}
@@ -382,24 +384,71 @@ def killed(scene: Scene) -> None:
     printed, _ = scene.say(scene.client.words, "The timeout is nine seconds.")
     session = SESSION.search(printed)
     scene.memorist("upkeep")
+    said = "The retry limit is seven."
+    with silent(scene, (*scene.client.resume(session[1] if session else ""), said)) as process:
+        wait_for(lambda: written(scene, said))  # what nobody wrote down yet is nobody's to keep
+        os.killpg(process.pid, signal.SIGKILL)  # the client, and what it started
+    scene.say(scene.client.words, "what is the retry limit?")
+    kept = scene.said("retry limit is seven")
+    detail = f"{kept}, written {written(scene, said)}"
+    scene.check(len(kept) == 1, "of a client that was killed the next session keeps what was said", detail)
+
+
+@contextmanager
+def silent(scene: Scene, words: tuple[str, ...]) -> Iterator[subprocess.Popen[bytes]]:
+    """The client, which has asked a model that says nothing until the end of this, and has ended then."""
     before = len(scene.model.asked)
-    words = (*scene.client.resume(session[1] if session else ""), "The retry limit is seven.")
-    scene.model.speaks.clear()
     program = shutil.which(words[0], path=scene.environment()["PATH"]) or words[0]
     quiet = {"stdin": subprocess.DEVNULL, "stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
+    scene.model.speaks.clear()
     process = subprocess.Popen(
         [program, *words[1:]], cwd=scene.work, env=scene.environment(), start_new_session=True, **quiet
     )
+    try:
+        wait_for(lambda: words[-1] in scene.model.since(before).replace('\\"', '"'))
+        yield process
+    finally:
+        scene.model.speaks.set()
+        process.wait(PATIENCE)
+
+
+def wait_for(happened: Callable[[], object]) -> None:
     until = time.monotonic() + PATIENCE
-    while "retry limit is seven" not in scene.model.since(before) and time.monotonic() < until:
-        time.sleep(0.1)
-    time.sleep(2)  # nobody kills a client in the moment in which it asks
-    os.killpg(process.pid, signal.SIGKILL)  # the client, and what it started
-    process.wait(PATIENCE)
-    scene.model.speaks.set()
-    scene.say(scene.client.words, "what is the retry limit?")
-    kept = scene.said("retry limit is seven")
-    scene.check(len(kept) == 1, "of a client that was killed the next session keeps what was said", f"{kept}")
+    while not happened() and time.monotonic() < until:
+        time.sleep(0.2)
+
+
+def written(scene: Scene, said: str) -> list[str]:
+    """The files of the client that have it."""
+    files = chain(*(scene.home.rglob(f"*{end}") for end in (".jsonl", ".json", ".db", ".db-wal")))
+    own = (file for file in files if "memorist" not in str(file.relative_to(scene.home)))
+    return [file.name for file in own if said.encode() in (_content(file) or b"")]
+
+
+def with_a_server(scene: Scene) -> None:
+    """The same while `memorist serve` runs, whose process answers the hooks, and which is killed in the middle of a session."""
+    words = [str(REAL), "serve", "--port", "0", "--workers", "1"]
+    at = scene.home / ".config" / "memorist" / "hooks.sock"
+    said = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
+    with subprocess.Popen(words, cwd=scene.work, env=scene.environment(), **said) as server:
+        wait_for(at.exists)
+        before = _cpu_of_children(server.pid)
+        scene.say(scene.client.words, "We decided that mail is queued in RabbitMQ.")
+        _, sent = scene.say(scene.client.words, "where is mail queued?")
+        scene.check("RabbitMQ" in sent, "with a server, the second session gets what the first said", sent[-2500:])
+        spent = _cpu_of_children(server.pid) - before
+        scene.check(spent > 0.1, "and its process answered the hooks", f"{spent:.2f} s of CPU, {at.exists()}")
+        with silent(scene, (*scene.client.words, "We decided that invoices are kept for eleven years.")):
+            server.kill()
+    wait_for(lambda: not at.exists())
+    _, sent = scene.say(scene.client.words, "how long are invoices kept?")
+    scene.check("eleven years" in sent, "it is killed in the middle of a session, and nothing is lost", sent[-2500:])
+
+
+def _cpu_of_children(pid: int) -> float:
+    """Seconds of processor time, by the clocks that Linux has for any process."""
+    listed = (file.read_text() for file in Path(f"/proc/{pid}/task").glob("*/children"))
+    return sum(time.clock_gettime(~int(child) << 3 | 2) for line in listed for child in line.split())
 
 
 def quiet(scene: Scene) -> None:

@@ -112,3 +112,13 @@ class Cli:
 def cli(tmp_path: Path) -> Cli:
     (tmp_path / "work").mkdir()
     return Cli(tmp_path / "work", {"MEMORIST_DB": str(tmp_path / "memory.db"), "MEMORIST_PROJECT": "atlas"})
+
+
+@pytest.fixture
+def work(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The folder of a project of its own, in which this process is, with a store of its own."""
+    folder = tmp_path / "atlas"
+    folder.mkdir()
+    monkeypatch.chdir(folder)
+    monkeypatch.setenv("MEMORIST_DB", str(tmp_path / "m.db"))
+    return folder

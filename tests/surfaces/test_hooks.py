@@ -23,38 +23,7 @@ from memorist.surfaces.cli import sync, verbs
 from memorist.testing.chat import ScriptedChat
 from memorist.text.question import without_injected
 from surfaces.conftest import Cli
-
-
-@pytest.fixture
-def work(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A project of its own, with a store of its own."""
-    folder = tmp_path / "atlas"
-    folder.mkdir()
-    monkeypatch.chdir(folder)
-    monkeypatch.setenv("MEMORIST_DB", str(tmp_path / "m.db"))
-    return folder
-
-
-def told(client: str, event: str, **given: Any) -> str:
-    """What the agent's model gets to read."""
-    said: list[str] = []
-    raw = json.dumps({"session_id": "s1", "cwd": str(Path.cwd()), **given}).encode()
-    hooks.answer(client, event, raw, said.append)
-    if not said:
-        return ""
-    document = json.loads("".join(said))
-    if client == "cursor":
-        return str(document["additional_context"])
-    inner = document["hookSpecificOutput"]
-    assert inner["hookEventName"] == event and document.keys() == {"hookSpecificOutput"}
-    return str(inner["additionalContext"])
-
-
-def say(*texts: str, **more: Any) -> None:
-    with Memory(confirm=lambda ask: True) as memory:
-        for text in texts:
-            assert memory.remember(text, **more)
-
+from surfaces.hooked import line, say, told
 
 # ---------------------------------------------------------------- what is told
 
@@ -68,6 +37,17 @@ def test_a_prompt_gets_what_matters_once(client: str, event: str, work: Path) ->
     assert "Postgres 16" in first and "plants" not in first
     assert told(client, event, prompt="which database does staging run again?") == "", "it was shown in this session"
     assert "Postgres 16" in told(client, event, prompt="which database does staging run?", session_id="s2")
+
+
+def test_that_the_same_was_asked_before_is_no_answer(work: Path) -> None:
+    asked = "which database does staging run?"
+    for n, said in enumerate(
+        ("We decided that staging runs Postgres 16, because of its JSON functions.", asked, asked)
+    ):
+        file = work.parent / f"s{n}.jsonl"
+        file.write_text(line("user", said, f"u{n}") + line("assistant", "Noted.", f"a{n}"))
+        told("claude-code", "PreCompact", session_id=f"s{n}", transcript_path=str(file))
+    assert "Postgres 16" in told("claude-code", "UserPromptSubmit", session_id="s9", prompt=f" {asked}\n")
 
 
 def test_what_changed_is_shown_again(work: Path) -> None:
@@ -155,17 +135,6 @@ BY_GEMINI = (
     "<hook_context>&lt;project_memory&gt;Reference data, Postgres bcdfghjkm\n[1] Old\n"
     "End bcdfghjkm&lt;/project_memory&gt;</hook_context>"
 )
-
-
-def line(role: str, text: str, id: str, **more: Any) -> str:
-    said = {
-        "type": role,
-        "uuid": id,
-        "sessionId": "s1",
-        "timestamp": "2026-05-06T12:00:00Z",
-        "message": {"role": role, "content": text},
-    }
-    return json.dumps({**said, **more}) + "\n"
 
 
 def turns(session: str = "s1") -> list[tuple[str, str, str]]:

@@ -17,22 +17,17 @@ from memorist.files.streams import LONGEST_LINE
 from memorist.store import captures
 from memorist.surfaces.agents import capture, hooks, moments, problems
 from memorist.surfaces.agents.clients import CLIENTS
-from memorist.surfaces.cli import hook
 from surfaces.conftest import PROGRAM, Cli
+from surfaces.hooked import answered, line, say
 
 EVENTS = [(name, event) for name, each in CLIENTS.items() if each.hooks for event in each.hooks.events.values()]
 LONG = 60.0  # seconds after which something hangs
 
 
 @pytest.fixture
-def work(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    folder = tmp_path / "atlas"
-    folder.mkdir()
-    monkeypatch.chdir(folder)
-    monkeypatch.setenv("MEMORIST_DB", str(tmp_path / "m.db"))
-    with Memory() as memory:
-        memory.remember("Staging runs Postgres 16", pinned=True)
-    return folder
+def work(work: Path) -> Path:
+    say("Staging runs Postgres 16", pinned=True)
+    return work
 
 
 def deep(depth: int) -> Any:
@@ -91,14 +86,11 @@ def check(said: list[str]) -> None:
 def test_a_thousand_nasty_calls_lose_nothing(work: Path) -> None:
     rng, before = random.Random(18), kept()
     for _ in range(rounds(1000, 0.05)):
-        said: list[str] = []
-        hook.answered(rng.choice(EVENTS), raw(rng, work), said.append)
-        check(said)
+        check(answered(*rng.choice(EVENTS), raw(rng, work)))
         os.chdir(work)  # where it was sent to another folder
     assert kept() == before
-    said = []
-    hook.answered(EVENTS[1], b'{"session_id": "new", "prompt": "which database does staging run?"}', said.append)
-    assert "Postgres 16" in said[0]
+    [said] = answered(*EVENTS[1], {"session_id": "new", "prompt": "which database does staging run?"})
+    assert "Postgres 16" in said
 
 
 def test_nasty_calls_of_the_program_itself_end_with_0(work: Path, cli: Cli) -> None:
@@ -154,9 +146,8 @@ def test_a_store_that_is_only_read_still_tells(cli: Cli, tmp_path: Path, work: P
 
 def test_a_full_disk_is_not_seen(work: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("MEMORIST_MIN_FREE", "900TB")  # nothing is written below that
-    said: list[str] = []
-    hook.answered(("claude-code", "SessionStart"), b'{"session_id": "s1", "transcript_path": "/none"}', said.append)
-    assert "Postgres 16" in said[0], "it is told all the same"
+    [said] = answered("claude-code", "SessionStart", {"session_id": "s1", "transcript_path": "/none"})
+    assert "Postgres 16" in said, "it is told all the same"
 
 
 HOSTILE = {
@@ -196,17 +187,12 @@ def test_a_hostile_repository_runs_nothing_and_moves_nothing(work: Path, cli: Cl
 # ---------------------------------------------------------------- transcripts
 
 
-def line(text: str, id: str) -> str:
-    said = {"type": "user", "uuid": id, "sessionId": "s1", "message": {"role": "user", "content": text}}
-    return (
-        json.dumps({**said, "timestamp": "2026-05-06T12:00:00Z", "cwd": "/home/ada/atlas", "gitBranch": "fix/retry"})
-        + "\n"
-    )
+def typed(text: str, id: str) -> str:
+    return line("user", text, id, cwd="/home/ada/atlas", gitBranch="fix/retry")
 
 
 def note(path: Path, session: str) -> None:
-    given = {"session_id": session, "transcript_path": str(path)}
-    hook.answered(("claude-code", "Stop"), json.dumps(given).encode(), lambda _: None)
+    answered("claude-code", "Stop", {"session_id": session, "transcript_path": str(path)})
 
 
 @pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="no fifos here")
@@ -218,7 +204,7 @@ def test_a_transcript_that_is_none_is_not_waited_for(work: Path) -> None:
     loop.symlink_to(loop)
     folder.mkdir()
     link.symlink_to(fifo)
-    fine.write_text(line("Logs go to Loki.", "u1"))
+    fine.write_text(typed("Logs go to Loki.", "u1"))
     for path in (fifo, loop, folder, link, Path("/dev/zero"), Path("/dev/stdin"), fine):
         note(path, path.stem)
     with Memory() as memory:
@@ -230,10 +216,10 @@ def test_a_transcript_that_is_none_is_not_waited_for(work: Path) -> None:
 def test_a_line_that_is_too_long_keeps_nothing_behind_it_out(work: Path) -> None:
     file = work.parent / "s1.jsonl"
     file.write_text(
-        line("First", "u1")
-        + line("x" * (2 * LONGEST_LINE), "u2")
-        + line("Last", "u3")
-        + line("y" * LONGEST_LINE, "u4")[:-1]
+        typed("First", "u1")
+        + typed("x" * (2 * LONGEST_LINE), "u2")
+        + typed("Last", "u3")
+        + typed("y" * LONGEST_LINE, "u4")[:-1]
     )
     note(file, "s1")
     with Memory() as memory:
@@ -245,7 +231,7 @@ def test_a_line_that_is_too_long_keeps_nothing_behind_it_out(work: Path) -> None
 
 def test_a_session_of_an_agent_that_was_killed_is_closed_after_a_day(work: Path) -> None:
     file = work.parent / "s1.jsonl"
-    file.write_text(line("We decided that logs go to Loki.", "u1"))
+    file.write_text(typed("We decided that logs go to Loki.", "u1"))
     note(file, "s1")
     with Memory() as memory:
         capture.read_all(capture.recorder(memory))
@@ -261,8 +247,6 @@ def test_a_session_of_an_agent_that_was_killed_is_closed_after_a_day(work: Path)
 
 def test_what_is_told_waits_for_no_writer_and_is_noted_or_given_up(work: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The store is held for as long as the hook runs; what a hook waits for is counted, not measured."""
-    said: list[str] = []
-    asked = b'{"session_id": "s1", "prompt": "which database does staging run?"}'
     waits: list[float] = []
     with Memory() as memory, memory._writer.transaction():
         flush = type(memory._writer).flush
@@ -271,8 +255,10 @@ def test_what_is_told_waits_for_no_writer_and_is_noted_or_given_up(work: Path, m
             "flush",
             lambda self, wait=0.02: (waits.append(wait if self._notes else 0), flush(self, wait))[1],
         )
-        hook.answered(("claude-code", "UserPromptSubmit"), asked, said.append)
-    assert "Postgres 16" in said[0] and sum(waits) < 2 * moments.WAIT
+        [said] = answered(
+            "claude-code", "UserPromptSubmit", {"session_id": "s1", "prompt": "which database does staging run?"}
+        )
+    assert "Postgres 16" in said and sum(waits) < 2 * moments.WAIT
     assert "was not noted" in str(problems.last()[0]["problem"])
 
 
@@ -281,13 +267,11 @@ def test_the_start_is_the_same_in_every_session_while_nothing_changes(work: Path
     starts = set()
     for n in range(4):
         for event in ("SessionStart", "UserPromptSubmit", "Stop", "SessionEnd"):
-            said: list[str] = []
             given = {"session_id": f"s{n}", "prompt": f"which database does staging run, {n}?", "source": None}
-            hook.answered(("claude-code", event), json.dumps(given).encode(), said.append)
+            said = answered("claude-code", event, given)
             starts |= {*said} if event == "SessionStart" else set()
     assert len(starts) == 1
     with Memory() as memory:
         memory.revise(1, "Staging runs Postgres 17")
-    said = []
-    hook.answered(("claude-code", "SessionStart"), b'{"session_id": "s9"}', said.append)
-    assert "Postgres 17" in said[0]
+    [last] = answered("claude-code", "SessionStart", {"session_id": "s9"})
+    assert "Postgres 17" in last

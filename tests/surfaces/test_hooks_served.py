@@ -9,17 +9,17 @@ import sys
 import threading
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
-from memorist import Memory
 from memorist.surfaces.agents import served
 from memorist.surfaces.cli import hook
 from surfaces.conftest import PROGRAM
+from surfaces.hooked import answered, say
 
 pytestmark = pytest.mark.skipif(not served.UNIX, reason="no such sockets here")
 ASKED = json.dumps({"session_id": "s1", "prompt": "which database does staging run?"}).encode()
@@ -27,27 +27,33 @@ LONG = 60.0  # seconds after which something hangs
 
 
 @pytest.fixture
-def work(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A project with a memory, and a folder for settings whose path is short enough."""
-    for name in ("atlas", "c"):
-        (tmp_path / name).mkdir()
-    monkeypatch.chdir(tmp_path / "atlas")
-    monkeypatch.setenv("MEMORIST_DB", str(tmp_path / "m.db"))
-    monkeypatch.setenv("MEMORIST_CONFIG", str(tmp_path / "c" / "config.toml"))
-    with Memory() as memory:
-        memory.remember("Staging runs Postgres 16")
-    return tmp_path
+def work(work: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """With a folder for settings whose path is short enough."""
+    (work.parent / "c").mkdir()
+    monkeypatch.setenv("MEMORIST_CONFIG", str(work.parent / "c" / "config.toml"))
+    say("Staging runs Postgres 16")
+    return work
 
 
 @contextmanager
 def running() -> Iterator[Path]:
     with served.process():
-        at, until = served.place(), time.monotonic() + LONG
-        assert at is not None
-        while not served._is_answered(at):
-            assert time.monotonic() < until
-            time.sleep(0.05)
-        yield at
+        yield answering()
+
+
+def answering() -> Path:
+    """Where the process answers, as soon as it does."""
+    at, until = served.place(), time.monotonic() + LONG
+    assert at is not None
+    while not _is_answered(at):
+        assert time.monotonic() < until
+        time.sleep(0.05)
+    return at
+
+
+def _is_answered(at: Path) -> bool:
+    with socket.socket(socket.AF_UNIX) as talk:
+        return talk.connect_ex(str(at)) == 0
 
 
 def ask(words: tuple[str, ...] = ("claude-code", "UserPromptSubmit"), raw: bytes = ASKED) -> str | None:
@@ -58,15 +64,13 @@ def ask(words: tuple[str, ...] = ("claude-code", "UserPromptSubmit"), raw: bytes
 
 
 def test_it_says_what_the_hook_would_say_itself(work: Path) -> None:
-    said: list[str] = []
     with running() as at:
         assert not stat.S_IMODE(at.lstat().st_mode) & 0o077
         told = ask()
         assert told is not None and "Postgres 16" in json.loads(told)["hookSpecificOutput"]["additionalContext"]
-        hook.answered(("claude-code", "UserPromptSubmit"), ASKED, said.append)
-        assert said == [], "both know what the session was shown"
+        assert answered("claude-code", "UserPromptSubmit", ASKED) == [], "both know what the session was shown"
         assert ask() == "" == ask(raw=b"{") == ask(("nobody", "Nothing")), "nothing to say is an answer"
-        other = work / "other"
+        other = work.parent / "other"
         other.mkdir()
         assert ask(raw=json.dumps({**json.loads(ASKED), "session_id": "s2", "cwd": str(other)}).encode()) == ""
     assert not at.exists() and ask() is None
@@ -78,7 +82,7 @@ def test_it_sees_the_hooks_own_settings_and_keeps_none_of_them(work: Path, monke
             patch.setenv("MEMORIST_OFF", "1")
             assert ask() == ""
         with pytest.MonkeyPatch.context() as patch:
-            patch.setenv("MEMORIST_DB", str(work / "another.db"))
+            patch.setenv("MEMORIST_DB", str(work.parent / "another.db"))
             assert ask() == ""
         assert "Postgres 16" in str(ask())
 
@@ -127,11 +131,48 @@ def test_what_is_no_hook_does_not_end_it(sent: bytes, work: Path) -> None:
         assert "Postgres 16" in str(ask())
 
 
-def test_a_second_server_leaves_it_to_the_first(work: Path) -> None:
-    with running() as at:
-        with served.process():
-            pass
-        assert served._is_answered(at)
+def test_of_several_servers_one_answers_as_long_as_one_runs(work: Path) -> None:
+    """Whichever of them was first, and ends first: the others were started at the same time, and while it ran."""
+    with ExitStack() as last:
+        with ExitStack() as later, ExitStack() as first:
+            first.enter_context(served.process())
+            later.enter_context(served.process())
+            answering()
+            last.enter_context(served.process())
+            first.close()
+            assert "Postgres 16" in str(in_time())
+            later.close()
+        assert in_time() == ""
+    assert ask() is None
+
+
+def in_time() -> str | None:
+    until = time.monotonic() + LONG
+    while (told := ask()) is None:
+        assert time.monotonic() < until, "nobody took it over"
+        time.sleep(0.05)
+    return told
+
+
+def test_what_was_noted_and_not_heard_is_told_by_the_hook_itself(work: Path) -> None:
+    """Of a process that ended between the two, or took so long that the hook gave up."""
+    at = served.place()
+    assert at is not None
+
+    def end_too_soon(listening: socket.socket) -> None:
+        talk, _ = listening.accept()
+        with talk:
+            served._all(talk, LONG, 1 << 20)
+            assert "Postgres 16" in answered("claude-code", "UserPromptSubmit", ASKED)[0]
+
+    with socket.socket(socket.AF_UNIX) as listening:
+        listening.bind(str(at))
+        listening.listen()
+        thread = threading.Thread(target=end_too_soon, args=(listening,))
+        thread.start()
+        done = subprocess.run([*PROGRAM, "hook", "claude-code", "UserPromptSubmit"], input=ASKED, capture_output=True)
+        thread.join()
+    assert b"Postgres 16" in done.stdout
 
 
 def test_the_program_loads_nothing_when_it_is_answered(work: Path) -> None:
@@ -143,7 +184,7 @@ def test_the_program_loads_nothing_when_it_is_answered(work: Path) -> None:
     def answer(listening: socket.socket) -> None:
         talk, _ = listening.accept()
         with talk:
-            heard.append(json.loads(served._line(talk, LONG, 1 << 20).partition(b"\n")[0]))
+            heard.append(json.loads(served._all(talk, LONG, 1 << 20).partition(b"\n")[0]))
             talk.sendall(b'{"told": 1}\n')
 
     code = (
@@ -167,10 +208,7 @@ def test_a_server_keeps_one_and_ends_it(work: Path) -> None:
     with subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL) as server:
         try:
             assert server.stdout is not None and server.stdout.readline()
-            at, until = served.place(), time.monotonic() + LONG
-            while at is None or not at.exists():
-                assert time.monotonic() < until
-                time.sleep(0.05)
+            at = answering()
             assert "Postgres 16" in str(ask())
         finally:
             server.terminate()
@@ -196,18 +234,12 @@ def test_an_event_that_takes_too_long_does_not_hold_up_the_others(work: Path) ->
         "import time; from memorist.surfaces.agents import served; from memorist.surfaces.cli import hook; "
         "served.LONGEST_EVENT = 0.2; hook.answered = lambda *given: time.sleep(999); served.main()"
     )
-    at, until = served.place(), time.monotonic() + LONG
     with subprocess.Popen([sys.executable, "-c", code], stdin=subprocess.PIPE) as process:
-        assert at is not None and process.stdin is not None
+        assert process.stdin is not None
         try:
-            while not served._is_answered(at):
-                assert time.monotonic() < until
-                time.sleep(0.05)
+            at = answering()
             assert ask() is None, "it was given up"
-            while (told := ask()) is None:
-                assert time.monotonic() < until and process.poll() is None
-                time.sleep(0.05)
-            assert "Postgres 16" in told
+            assert "Postgres 16" in str(in_time()) and process.poll() is None
             process.stdin.close()
             assert process.wait(LONG) == 0 and not at.exists(), "it ends with its server, as before"
         finally:
@@ -217,16 +249,6 @@ def test_an_event_that_takes_too_long_does_not_hold_up_the_others(work: Path) ->
 def test_what_opencode_hands_over_at_once_is_left_to_the_hook(work: Path) -> None:
     with running():
         assert ask(("opencode", "session.idle"), b'{"session_id": "s1", "messages": []}') is None
-
-
-def test_the_socket_of_another_is_left_to_it(work: Path) -> None:
-    """Which took this one for dead, because it did not answer for a moment."""
-    with running() as at:
-        at.unlink()
-        other = socket.socket(socket.AF_UNIX)
-        other.bind(str(at))
-    with other:
-        assert at.exists()
 
 
 def test_the_time_of_a_hook_begins_before_anything_is_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:

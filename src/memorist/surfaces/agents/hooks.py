@@ -13,6 +13,7 @@ handed out before anything else is done; and no model is asked, no session close
 """
 
 import json
+import math
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -31,7 +32,7 @@ def moment_of(client: Agent, event: str) -> Moment:
     raise Invalid(f"{client.title} has no event {event[:60]!r} that is answered")
 
 
-def answer(client: str, event: str, raw: bytes, say: Callable[[str], None]) -> None:
+def answer(client: str, event: str, raw: bytes, say: Callable[[str], None], began: float = math.inf) -> None:
     """Says a JSON document in the shape that this agent reads, or nothing."""
     if client not in CLIENTS:
         raise Invalid(f"there is no agent {client[:60]!r}; agents are {', '.join(CLIENTS)}")
@@ -42,7 +43,7 @@ def answer(client: str, event: str, raw: bytes, say: Callable[[str], None]) -> N
         return
     from memorist.surfaces.agents import moments
 
-    moments.answer(agent, moment, given, lambda text: say(_document(agent, event, text)))
+    moments.answer(agent, moment, given, lambda text: say(_document(agent, event, text)), began)
 
 
 def _as_typed(given: Mapping[str, Any]) -> Mapping[str, Any]:

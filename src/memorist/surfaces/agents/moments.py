@@ -36,7 +36,7 @@ WITHOUT_TURNS = Profile("hook", turns=0)  # the agent has its own turns
 logging.getLogger("memorist").addHandler(logging.NullHandler())  # else warnings are written to the agent's screen
 
 
-def answer(agent: Agent, moment: Moment, given: Mapping[str, Any], say: Callable[[str], None]) -> None:
+def answer(agent: Agent, moment: Moment, given: Mapping[str, Any], say: Callable[[str], None], began: float) -> None:
     """Says what there is to say, and only then looks at transcripts."""
     if settings.off_because():
         return
@@ -44,7 +44,7 @@ def answer(agent: Agent, moment: Moment, given: Mapping[str, Any], say: Callable
         if captures.left_out(memory._tools.store, memory.space, memory.home):
             return
         try:
-            told = _told(memory, moment, given) if moment in ("start", "prompt", "helper") else ""
+            told = _told(memory, moment, given, began) if moment in ("start", "prompt", "helper") else ""
             if told:
                 say(told)
             if moment in ("start", "compact", "stop", "end"):
@@ -84,15 +84,16 @@ def _design(design: Design, moment: Moment) -> Design:
     return replace(design, lanes=lanes or design.lanes, reads=reads)
 
 
-def _told(memory: Memory, moment: Moment, given: Mapping[str, Any]) -> str:
+def _told(memory: Memory, moment: Moment, given: Mapping[str, Any], began: float) -> str:
     here, session = settings.load(Path.cwd()), _session(given)
     wish = Wish(
         "", session=session, budget=here.hook_tokens, style="xml", profile=WITHOUT_TURNS, deadline=here.hook_ms / 1000,
         where=None if session is None else {"session": {"$ne": session}},
     )  # fmt: skip
     if moment == "prompt":
-        shown = frozenset(_shown(memory, session)) if session else frozenset()
-        where = {**(wish.where or {}), "kind": {"$ne": "summary"}}  # it repeats earlier prompts, and so is near many
+        shown = frozenset(_shown(memory, session, began)) if session else frozenset()
+        # A summary repeats earlier prompts, and so is near many; and that the same was asked before is no answer.
+        where = {**(wish.where or {}), "kind": {"$ne": "summary"}, "text": {"$ne": given["prompt"].strip()}}
         limit = FEW if any(lane.least for lane in memory.design.lanes) else None
         wish = replace(wish, query=given["prompt"], shown=shown, min_relevance=ENOUGH, limit=limit, where=where)
     return memory._context(wish).text
@@ -121,11 +122,12 @@ def _session(given: Mapping[str, Any]) -> str | None:
     return checks.label(session, "the session") if isinstance(session, str) and session else None
 
 
-def _shown(memory: Memory, session: str) -> set[str]:
-    """What this session was shown, and is still as it was."""
+def _shown(memory: Memory, session: str, began: float) -> set[str]:
+    """What this session was shown before this hook began, and is still as it was. What was noted since, a server's process noted
+    for this very hook, which did not hear it."""
     when: dict[str, datetime] = {}
     for line in memory._tools.store.receipts(memory.space, LOOKED_BACK):
-        if line.session == session and line.surface == SURFACE:
+        if line.session == session and line.surface == SURFACE and line.at.timestamp() < began:
             for id in line.ids:
                 when.setdefault(id, line.at)  # the newest line comes first
     records = memory._tools.store.get(list(when), Where(memory.access))

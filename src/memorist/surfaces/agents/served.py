@@ -6,6 +6,9 @@ the agent said, and the process does with these, one after the other, what the h
 under the same settings, with the same rights. A hook that gets no answer in time, or meets another version, does it by itself
 (docs/why/0066-a-hook-in-little-time.md). A compaction, and what OpenCode hands over at once, is not answered here, because
 others would wait for it; an event that takes too long all the same is given up with the whole process, which begins anew.
+
+Each side says everything at once and then ends what it says. Of several servers the one that holds the lock has the socket; the
+processes of the others wait for it, and have loaded nothing until they get it.
 """
 
 import json
@@ -15,7 +18,7 @@ import stat
 import sys
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +26,7 @@ from memorist import __version__
 from memorist.surfaces import places
 
 FILE_NAME = "hooks.sock"
+LOCK_NAME = "hooks.lock"
 LARGEST_EVENT = 20_000_000  # bytes that are read of what an agent hands over
 LARGEST_HEAD = 4_000_000  # bytes: an environment
 LONGEST_PLACE = 100  # bytes of a path that every system takes for a socket
@@ -31,6 +35,7 @@ ANSWERING = 1.5  # seconds after which a hook does it by itself
 SENDING = 0.3  # seconds in which a hook must have handed over everything
 LONGEST_EVENT = 8.0  # seconds after which an event is given up, and all others are answered anew
 GOING = 5.0  # seconds
+TAKING_OVER = 1.0  # seconds after which a process that waits for the socket looks again
 UNIX = hasattr(socket, "AF_UNIX")
 PROGRAM = "import sys; sys.path[:] = {!r}; from memorist.surfaces.agents.served import main; main()"
 Answer = Callable[[Sequence[str], bytes, Callable[[str], None]], None]
@@ -66,7 +71,9 @@ def asked(words: Sequence[str], raw: bytes) -> str | None:
                 "environment": dict(os.environ),
             }
             talk.sendall(json.dumps({**head, "size": len(raw)}).encode() + b"\n" + raw)
-            return _line(talk, ANSWERING, LARGEST_EVENT).decode()
+            talk.shutdown(socket.SHUT_WR)
+            told = _all(talk, ANSWERING, LARGEST_EVENT).decode()
+            return told[:-1] if told.endswith("\n") else None  # else it ended before it had answered
     except (OSError, ValueError):
         return None
 
@@ -76,17 +83,16 @@ def _is_mine(at: Path) -> bool:
     return stat.S_ISSOCK(found.st_mode) and found.st_uid == os.getuid()
 
 
-def _line(talk: socket.socket, seconds: float, most: int) -> bytes:
-    """Up to the first end of a line; ValueError if there is none in time, or none at all."""
+def _all(talk: socket.socket, seconds: float, most: int) -> bytes:
+    """Everything that the other side says; ValueError if that is too much, or it does not come to an end in time."""
     until, found = time.monotonic() + seconds, bytearray()
-    while b"\n" not in found:
-        talk.settimeout(max(0.001, until - time.monotonic()))
-        some = talk.recv(1 << 16)
+    while (left := until - time.monotonic()) > 0 and len(found) <= most:
+        talk.settimeout(left)
+        some = talk.recv(1 << 20)
+        if not some:
+            return bytes(found)
         found += some
-        if not some or len(found) > most or time.monotonic() > until:
-            raise ValueError("no whole line came")
-    line, _, rest = bytes(found).partition(b"\n")
-    return line if not rest else line + b"\n" + rest
+    raise ValueError("too much, or too late")
 
 
 # ---------------------------------------------------------------- in the process that answers
@@ -94,11 +100,10 @@ def _line(talk: socket.socket, seconds: float, most: int) -> bytes:
 
 @contextmanager
 def process() -> Iterator[None]:
-    """Keeps a process that answers hooks, unless another server does, or the system has no such sockets."""
+    """Keeps a process that answers hooks, as soon as no other server does; none where the system has no such sockets."""
     import subprocess
 
-    at = place()
-    if at is None or os.name != "posix" or _is_answered(at):
+    if place() is None or os.name != "posix":
         yield
         return
     started = subprocess.Popen(_words(), stdin=subprocess.PIPE, stdout=subprocess.DEVNULL)
@@ -115,18 +120,9 @@ def _words() -> list[str]:
     return [sys.executable, "-c", PROGRAM.format(sys.path)]
 
 
-def _is_answered(at: Path) -> bool:
-    with socket.socket(socket.AF_UNIX) as talk:
-        talk.settimeout(CONNECTING)
-        try:
-            talk.connect(str(at))
-        except OSError:
-            return False
-        return True
-
-
 def main() -> None:
     """Answers until its standard input ends, however the server ended. A terminal's signals are for the server."""
+    import select
     import signal
 
     for name in ("SIGINT", "SIGTERM", "SIGHUP"):
@@ -134,24 +130,38 @@ def main() -> None:
     at = place()
     if at is None:
         return
+    os.umask(0o077)
+    at.parent.mkdir(parents=True, exist_ok=True)
+    with ExitStack() as stack:
+        while not _holds(stack, at.with_name(LOCK_NAME)):
+            if select.select([0], [], [], TAKING_OVER)[0] and not os.read(0, 1):
+                return
+        _listen(at)
+
+
+def _holds(stack: ExitStack, lock: Path) -> bool:
+    from memorist.errors import StoreUnavailable
+    from memorist.store.lock import locked
+
+    try:
+        stack.enter_context(locked(lock, wait=0))
+    except StoreUnavailable:
+        return False
+    return True
+
+
+def _listen(at: Path) -> None:
     from memorist.surfaces.agents import capture, moments  # noqa: F401  # so that no hook waits for them
     from memorist.surfaces.cli.hook import answered
 
-    os.umask(0o077)
-    at.parent.mkdir(parents=True, exist_ok=True)
     with socket.socket(socket.AF_UNIX) as listening:
-        if _is_answered(at):
-            return
-        at.unlink(missing_ok=True)
+        at.unlink(missing_ok=True)  # of one that was killed: whoever holds the lock has the socket
         listening.bind(str(at))
-        mine = at.lstat().st_ino
         try:
             listening.listen(16)
             _serve(listening, answered)
         finally:
-            with suppress(FileNotFoundError):
-                if at.lstat().st_ino == mine:  # not another server's, which took this one for dead
-                    at.unlink()
+            at.unlink(missing_ok=True)
 
 
 def _serve(listening: socket.socket, answered: Answer) -> None:
@@ -171,37 +181,22 @@ def _serve(listening: socket.socket, answered: Answer) -> None:
 
 
 def _attend(talk: socket.socket, answered: Answer) -> None:
-    until = time.monotonic() + SENDING
-    first, _, raw = _line(talk, SENDING, LARGEST_HEAD + LARGEST_EVENT).partition(b"\n")
+    first, _, raw = _all(talk, SENDING, LARGEST_HEAD + LARGEST_EVENT).partition(b"\n")
     head = json.loads(first)
-    if head["version"] != __version__ or not 0 <= head["size"] <= LARGEST_EVENT or _is_long(head["words"]):
-        return
-    whole = _whole(talk, raw, head["size"], until)
-    if len(whole) != head["size"]:
+    if head["version"] != __version__ or head["size"] != len(raw) or _is_long(head["words"]):
         return
     talk.settimeout(SENDING)
     said: list[str] = []
 
     def say(document: str) -> None:
         said.append(document)
-        talk.sendall(document.encode() + b"\n")  # the hook ends with it; what is done after it keeps nobody waiting
+        talk.sendall(document.encode() + b"\n")
+        talk.shutdown(socket.SHUT_WR)  # the hook ends with it; what is done after it keeps nobody waiting
 
     with _in_time(), _as_there(head["folder"], head["environment"]):
-        answered(head["words"], whole, say)
+        answered(head["words"], raw, say)
     if not said:
         talk.sendall(b"\n")
-
-
-def _whole(talk: socket.socket, raw: bytes, size: int, until: float) -> bytes:
-    """All that was announced; less if it does not come in time, or its hook went away."""
-    found = bytearray(raw)
-    while len(found) < size and time.monotonic() < until:
-        talk.settimeout(max(0.001, until - time.monotonic()))
-        some = talk.recv(1 << 20)
-        if not some:
-            break
-        found += some
-    return bytes(found)
 
 
 def _is_long(words: Sequence[str]) -> bool:

@@ -5,7 +5,9 @@ It reads its words itself: an agent takes an exit code of 2 as a reason to stop,
 asks the process of a server that runs, and loads nothing for that (`served`).
 """
 
+import math
 import sys
+import time
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 
@@ -18,21 +20,22 @@ def run(words: Sequence[str], begin: Callable[[], None] = lambda: None) -> None:
     """Prints what the agent is told, if anything; calls `begin` before it waits for anything. Never raises."""
     try:
         begin()
+        began = time.time()
         _outlive_the_reader()
         raw = sys.stdin.buffer.read(served.LARGEST_EVENT + 1)
         told = served.asked(words, raw)
         if told is None:
-            answered(words, raw, _say)
+            answered(words, raw, _say, began)
         elif told:
             _say(told)
     except (Exception, KeyboardInterrupt) as problem:
         _note(words, problem)
 
 
-def answered(words: Sequence[str], raw: bytes, say: Callable[[str], None]) -> None:
-    """Says what the agent is told, if anything. Never raises."""
+def answered(words: Sequence[str], raw: bytes, say: Callable[[str], None], began: float = math.inf) -> None:
+    """Says what the agent is told, if anything; what was noted as told after it `began` was not heard. Never raises."""
     try:
-        _answer(words, raw, say)
+        _answer(words, raw, say, began)
     except (Exception, KeyboardInterrupt) as problem:
         _note(words, problem)
 
@@ -45,7 +48,7 @@ def _note(words: Sequence[str], problem: BaseException) -> None:
         problems.note(client, event, problem)
 
 
-def _answer(words: Sequence[str], raw: bytes, say: Callable[[str], None]) -> None:
+def _answer(words: Sequence[str], raw: bytes, say: Callable[[str], None], began: float) -> None:
     from memorist.errors import Invalid
     from memorist.surfaces.agents import hooks
 
@@ -55,7 +58,7 @@ def _answer(words: Sequence[str], raw: bytes, say: Callable[[str], None]) -> Non
     client, event = named
     if FLAG in words and _is_in_settings(client, event):
         return
-    hooks.answer(client, event, raw, say)
+    hooks.answer(client, event, raw, say, began)
 
 
 def _say(document: str) -> None:
