@@ -14,11 +14,13 @@ from memorist.errors import StoreUnavailable
 from memorist.memory import Memory
 from memorist.prompt.context import Wish
 from memorist.prompt.modes import Profile
+from memorist.recall.stages.keep import Typed
 from memorist.store import captures
 from memorist.store.where import Where
 from memorist.surfaces import settings
 from memorist.surfaces.agents import problems
 from memorist.surfaces.agents.clients import Agent, Moment
+from memorist.worth import TYPED
 
 SURFACE = "hook"
 WAIT = 0.25  # seconds for another writer; an agent waits for all of it
@@ -81,7 +83,18 @@ def _design(design: Design, moment: Moment) -> Design:
     loose = (lane for lane in design.lanes if lane.name not in STEADY)
     lanes = tuple(replace(lane, of_best=0.0) if lane.least else lane for lane in loose)
     reads = tuple(family for family in design.reads if family != "session")
-    return replace(design, lanes=lanes or design.lanes, reads=reads)
+    made = replace(design, lanes=lanes or design.lanes, reads=reads)
+    return _with_typed(made) if _knows_chances(made) else made
+
+
+def _knows_chances(design: Design) -> bool:
+    return any(lane.least for lane in design.lanes)
+
+
+def _with_typed(design: Design) -> Design:
+    """And with what was typed in earlier sessions and nobody has agreed to yet."""
+    *stages, last = design.recall
+    return replace(design, reads=(*design.reads, TYPED), recall=(*stages, Typed(), last))
 
 
 def _told(memory: Memory, moment: Moment, given: Mapping[str, Any]) -> str:
@@ -93,7 +106,7 @@ def _told(memory: Memory, moment: Moment, given: Mapping[str, Any]) -> str:
     if moment == "prompt":
         shown = frozenset(_shown(memory, session)) if session else frozenset()
         where = {**(wish.where or {}), "kind": {"$ne": "summary"}}  # it repeats earlier prompts, and so is near many
-        limit = FEW if any(lane.least for lane in memory.design.lanes) else None
+        limit = FEW if _knows_chances(memory.design) else None
         wish = replace(wish, query=given["prompt"], shown=shown, min_relevance=ENOUGH, limit=limit, where=where)
     return memory._context(wish).text
 
