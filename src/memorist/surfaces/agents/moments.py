@@ -11,15 +11,19 @@ from typing import Any
 from memorist import checks
 from memorist.design import STEADY, Design, Lane
 from memorist.errors import StoreUnavailable
+from memorist.kinds import MEMORY
 from memorist.memory import Memory
 from memorist.prompt.context import Wish
 from memorist.prompt.modes import Profile
 from memorist.recall.stages.keep import Typed
 from memorist.store import captures
+from memorist.store.nouns import Shelf
 from memorist.store.where import Where
 from memorist.surfaces import settings
 from memorist.surfaces.agents import problems
 from memorist.surfaces.agents.clients import Agent, Moment
+from memorist.text.german import in_english
+from memorist.text.words import terms
 from memorist.worth import TYPED
 
 SURFACE = "hook"
@@ -107,8 +111,16 @@ def _told(memory: Memory, moment: Moment, given: Mapping[str, Any]) -> str:
         shown = frozenset(_shown(memory, session)) if session else frozenset()
         where = {**(wish.where or {}), "kind": {"$ne": "summary"}}  # it repeats earlier prompts, and so is near many
         limit = FEW if _knows_chances(memory.design) else None
-        wish = replace(wish, query=given["prompt"], shown=shown, min_relevance=ENOUGH, limit=limit, where=where)
+        asked = in_english(given["prompt"], lambda word: _holds(memory, word))
+        wish = replace(wish, query=asked, shown=shown, min_relevance=ENOUGH, limit=limit, where=where)
     return memory._context(wish).text
+
+
+def _holds(memory: Memory, word: str) -> bool:
+    """Whether a memory of this project has that word."""
+    access, store, said = memory.access, memory._tools.store, terms(word)
+    shelves = [Shelf(access.space, scope, MEMORY, home) for scope in memory._homes for home in access.homes_of(scope)]
+    return all(store.vocabulary(term, shelves, Where(access), 1) == [term] for term in said)
 
 
 def _captured(memory: Memory, agent: Agent, moment: Moment, given: Mapping[str, Any]) -> None:
