@@ -31,7 +31,8 @@ WAIT = 0.25  # seconds for another writer; an agent waits for all of it
 READING = 0.1  # seconds that a session which starts reads in the transcripts of others
 COMPACTING = 5.0  # seconds that are read before a compaction; what is left is read later
 LOOKED_BACK = 200  # receipts in which is looked for what this session was shown
-FEW, ENOUGH = 2, 0.05  # memories at a prompt, where chances are known, and the chance each needs (docs/why/0072)
+FEW = 3  # memories at a prompt, where chances are known (docs/why/0072)
+ENOUGH, FURTHER = 0.05, 0.1  # the chance that the best of them needs, and each other one
 START = (
     Lane("pinned", 0.4),
     Lane("preferences", 0.2),
@@ -112,7 +113,7 @@ def _told(memory: Memory, moment: Moment, given: Mapping[str, Any]) -> str:
         where = {**(wish.where or {}), "kind": {"$ne": "summary"}}  # it repeats earlier prompts, and so is near many
         limit = FEW if _knows_chances(memory.design) else None
         asked = in_english(given["prompt"], lambda word: _holds(memory, word))
-        wish = replace(wish, query=asked, shown=shown, min_relevance=ENOUGH, limit=limit, where=where)
+        wish = replace(wish, query=asked, shown=shown, min_relevance=ENOUGH, further=FURTHER, limit=limit, where=where)
     return memory._context(wish).text
 
 
