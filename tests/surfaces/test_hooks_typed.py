@@ -78,3 +78,12 @@ def test_what_a_person_declined_is_not_told_again(work: Path) -> None:  # noqa: 
         [found] = [each for each in memory.list({"status": "candidate"}) if "ruff" in each.text]
         memory.forget(found.id)
     assert "unconfirmed" not in asked(session_id="s4")
+
+
+def test_what_a_prompt_says_to_last_asks_for_nothing(work: Path) -> None:  # noqa: F811
+    with Memory() as memory:
+        memory.remember("Formatting everything with black takes a minute", kind="fact")
+    assert "black" in asked(prompt="how long does formatting everything with black take")
+    assert asked(prompt=SAID, session_id="s3") == ""
+    both = asked(prompt=f"{SAID}. how long does formatting everything with black take", session_id="s4")
+    assert "takes a minute" in both, "what else it asks is asked"

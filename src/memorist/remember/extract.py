@@ -313,6 +313,19 @@ def _saying(start: int, end: int, text: str, role: str | None) -> Finding | None
     return Finding(fits.kind, said, fits.kind, fits.relevance, start, start + len(said), files=_paths(said))
 
 
+def without_typed(text: str) -> str:
+    """A prompt without the sentences in which a person says what is to hold from now on: these ask for nothing.
+
+    >>> without_typed("The linter is slow. From now on we use ruff. Please change the config.")
+    'The linter is slow. Please change the config.'
+    """
+    said = [found.start for found in extract(text, "user") if found.typed]
+    if not said:
+        return text
+    asked = (text[start:end].strip() for start, end in sentences(text) if not any(start <= at < end for at in said))
+    return " ".join(filter(None, asked))
+
+
 def _typed(found: Finding, text: str, role: str | None) -> bool:
     """Whether a person wrote this in their own words, and means it to last. What is pasted has many lines, is long, or stands in
     quotes: somebody else may have written it."""

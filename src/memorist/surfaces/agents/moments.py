@@ -23,6 +23,8 @@ from memorist.surfaces import settings
 from memorist.surfaces.agents import problems
 from memorist.surfaces.agents.clients import Agent, Moment
 from memorist.text.german import in_english
+from memorist.text.question import small_talk
+from memorist.text.wishes import MAY_LAST
 from memorist.text.words import terms
 from memorist.worth import TYPED
 
@@ -109,12 +111,24 @@ def _told(memory: Memory, moment: Moment, given: Mapping[str, Any]) -> str:
         where=None if session is None else {"session": {"$ne": session}},
     )  # fmt: skip
     if moment == "prompt":
+        prompt = _asking(given["prompt"])
+        if not prompt or small_talk(prompt):
+            return ""
         shown = frozenset(_shown(memory, session)) if session else frozenset()
         where = {**(wish.where or {}), "kind": {"$ne": "summary"}}  # it repeats earlier prompts, and so is near many
         limit = FEW if _knows_chances(memory.design) else None
-        asked = in_english(given["prompt"], lambda word: _holds(memory, word))
+        asked = in_english(prompt, lambda word: _holds(memory, word))
         wish = replace(wish, query=asked, shown=shown, min_relevance=ENOUGH, further=FURTHER, limit=limit, where=where)
     return memory._context(wish).text
+
+
+def _asking(prompt: str) -> str:
+    """A prompt without what it says to last: that asks for nothing."""
+    if not MAY_LAST.search(prompt):
+        return prompt
+    from memorist.remember.extract import without_typed  # its rules take a while to load
+
+    return without_typed(prompt)
 
 
 def _holds(memory: Memory, word: str) -> bool:
