@@ -6,18 +6,21 @@ anything of another repository ever came. What a prompt itself says is remembere
 """
 
 import json
+import multiprocessing
 import os
 import re
 import statistics
-import subprocess
 import sys
+import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from itertools import groupby
+from multiprocessing import reduction
 from pathlib import Path
 from typing import Any
 
+import memorist.__main__
 from bench.speed import Measure, folder
 from memorist import Memory
 
@@ -28,6 +31,8 @@ CLIENT = "claude-code"
 BEFORE = timedelta(days=7)  # how old is what was there when the week began; all else is of its days
 UNHURRIED = "60000"  # milliseconds: what is found must not depend on what else this machine does
 SAME = 0.6  # of the words that a prompt said: a memory with so many of them is what was said
+FORKS = multiprocessing.get_context("forkserver")
+FORKS.set_forkserver_preload(["bench.week", "numpy", "memorist.surfaces.cli.app", "memorist.surfaces.agents.capture"])
 Program = Callable[[Sequence[str], Path, bytes, Mapping[str, str]], bytes]  # arguments, folder, input, environment
 
 
@@ -109,8 +114,31 @@ class Outcome:
 
 
 def program(words: Sequence[str], place: Path, given: bytes, environment: Mapping[str, str]) -> bytes:
-    command = [sys.executable, "-m", "memorist", *words]
-    return subprocess.run(command, cwd=place, input=given, env=environment, stdout=subprocess.PIPE, check=True).stdout
+    """In a process of its own, forked from one that has loaded what it needs: a start costs half a second of CPU, and there are
+    four hundred. How long a hook takes is measured elsewhere (`bench/speed.py`)."""
+    with tempfile.TemporaryFile() as typed, tempfile.TemporaryFile() as said:
+        typed.write(given)
+        typed.seek(0)
+        streams = [reduction.DupFd(file.fileno()) for file in (typed, said)]
+        command = FORKS.Process(target=_command, args=(list(words), place, dict(environment), streams))
+        command.start()
+        command.join()
+        if command.exitcode:
+            raise SystemExit(f"memorist {' '.join(words)} ended with {command.exitcode}")
+        said.seek(0)
+        return said.read()
+
+
+def _command(words: list[str], place: Path, environment: dict[str, str], streams: list[Any]) -> None:
+    """What the interpreter and a shell do for a program that is started."""
+    os.environ.clear()
+    os.environ.update(environment)
+    os.chdir(place)
+    for number, stream in enumerate(streams):
+        os.dup2(stream.detach(), number)
+    sys.stdin, sys.stdout = os.fdopen(0), os.fdopen(1, "w")
+    sys.argv = ["memorist", *words]
+    memorist.__main__.main()
 
 
 class Work:

@@ -23,6 +23,7 @@ SAID_BY: Mapping[Origin, str] = {
     "user": "the user said it", "recorded": "a person typed it", "agent": "an agent said it", "tool": "a tool returned it",
     "web": "it stood on a page", "file": "it stands in a file", "import": "it was imported",
 }  # fmt: skip
+TYPED = "typed"  # in the data of what rules found in a person's own words, and in `reads` of who wants it from earlier sessions
 TRUSTED: Mapping[Trust, float] = {"high": 1.0, "medium": 0.85, "low": 0.6}
 
 
@@ -79,6 +80,11 @@ def vouched_for(record: Record) -> bool:
     """Whether someone vouches for it: an agent or the user said it, or a person confirmed it. Only such memories may appear
     where a reader takes them for settled: first, or in every prompt."""
     return record.trust != "low" or record.status == "confirmed"
+
+
+def typed(record: Record) -> bool:
+    """Whether a person typed it as something that lasts, before a door that saw it, and nobody has agreed to keep it yet."""
+    return record.data.get(TYPED) is True and record.origin == "recorded" and record.status == "candidate"
 
 
 def held_up(record: Record) -> bool:

@@ -1,19 +1,11 @@
 """The scripted week: what it consists of, and a few of its prompts through the program."""
 
-from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-import warm
 from bench import week
-
-
-def forked(words: Sequence[str], place: Path, given: bytes, environment: Mapping[str, str]) -> bytes:
-    done = warm.run(words, cwd=place, env=environment, input=given)
-    assert done.returncode == 0, done.stderr
-    return done.stdout
 
 
 def test_the_week_has_200_prompts_and_marks_only_what_is_known_by_then() -> None:
@@ -36,7 +28,7 @@ def test_the_week_has_200_prompts_and_marks_only_what_is_known_by_then() -> None
 def test_a_few_prompts_are_told_what_they_need_and_nothing_of_another_repository(tmp_path: Path) -> None:
     repositories = [week.load(name) for name in ("api", "cli")]
     some = [replace(each, sessions=each.sessions[:1]) for each in repositories]
-    outcome = week.run(some, tmp_path, forked)
+    outcome = week.run(some, tmp_path)
     assert len(outcome.prompts) == sum(len(each.prompts) for each in some) >= 8
     assert outcome.foreign == 0 and not any(one.foreign for one in outcome.prompts)
     assert outcome.same == [True, True], "a start says the same while nothing changed"

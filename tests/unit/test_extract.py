@@ -157,6 +157,13 @@ def test_only_a_person_can_ask_for_something_to_be_remembered() -> None:
     assert extract("Do you remember that deploys run on Fridays?", "user") == []
 
 
+def test_what_a_person_typed_to_last_is_marked() -> None:
+    said = "From now on we use ruff."
+    assert [each.typed for each in extract(said, "user")] == [True]
+    for text, role in ((said, "assistant"), (said, None), (f"{said}\n$ make", "user"), ("The test fails.", "user")):
+        assert not any(each.typed for each in extract(text, role)), text
+
+
 def test_what_a_person_asks_for_gets_the_kind_that_its_words_have() -> None:
     assert kinds("Remember: I prefer short answers.", "user") == [("preference", "I prefer short answers.")]
     assert kinds("Keep in mind that we decided to drop Python 3.10.", "user") == [

@@ -115,6 +115,7 @@ class Wish:
     min_relevance: float | None = None  # instead of what the lanes ask for; 0: nothing is asked
     agent: str | None = None
     shown: Set[str] = frozenset()  # what the prompt has already, by its ids
+    further: float | None = None  # as `min_relevance`, for each but the best
 
 
 @dataclass(frozen=True, slots=True)
@@ -173,7 +174,8 @@ def plan_of(
     style, limit = style_of(wish.style, wish.client), _limit(wish.limit, design.budget.hits, total, hurried)
     checked, tokens = replace(wish, files=files, kinds=kinds), lanes.part(mode.share, total)
     shared = _lanes(design, scopes, (profile.shares if profile else {}) if wish.shares is None else wish.shares)
-    shared = _asking(bridge.bridged(shared, wish.session, wish.agent), wish.min_relevance)
+    least = wish.min_relevance if wish.further is None else wish.further
+    shared = _asking(bridge.bridged(shared, wish.session, wish.agent), least)
     once = any(getattr(stage, "once", False) for stage in design.recall)
     return Plan(
         checked, tokens, style, mode, profile, cast(Inject, inject), scopes, shared, asked, limit, design.compression,

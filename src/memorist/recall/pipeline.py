@@ -45,6 +45,7 @@ from memorist.text.question import question_of, small_talk
 from memorist.text.triggers import FIRED
 from memorist.text.visible import quoted
 from memorist.text.words import query_terms
+from memorist.worth import TYPED
 
 if TYPE_CHECKING:
     from memorist.models.embed import Floats
@@ -230,6 +231,7 @@ FROM_TALK = "from conversations: no memory seems to answer this"
 BETTER_TALK = "from conversations: they answer this better than memories"
 NOT_FROM_TALK = "conversations answer this no better than memories"
 OF_USERS = "there are memories in scopes of users, which are read where the user is named (user=, --user)"
+MOST_TYPED = 20  # things that were typed in earlier sessions, the latest
 POOR = 0.35  # relevance: where the best memory has less, conversations are asked too
 AHEAD = 2.0  # times the relevance of the best memory: what a turn needs to be shown beside it
 APART = {
@@ -470,11 +472,22 @@ def scopes_of(query: Query, who: Access, homes: tuple[str, ...], design: Design,
         return (_must_read(query.scope, who),)
     usual = {"project": homes, GLOBAL: (GLOBAL,)}
     usual |= {family: (_must_read(scope, who),) for family, scope in named.items()}
+    usual[TYPED] = _typed_in(who, store, design)
     families = (*(family for family in named if family not in design.reads), *design.reads)
     wanted = dict.fromkeys(scope for family in families for scope in usual.get(family, ()))
     if _is_anothers(query.session, wanted, who, store):
         del wanted[named["session"]]
     return tuple(scope for scope in wanted if who.may_read(scope, who.home_of(scope)))
+
+
+def _typed_in(who: Access, store: Store, design: Design) -> tuple[str, ...]:
+    """The sessions of this project in which a person lately typed something to last that nobody has agreed to yet, for who wants
+    that."""
+    if TYPED not in design.reads:
+        return ()
+    where = Where(who).also("home", "eq", who.home).also("data.home", "eq", who.home).also("state", "eq", "active")
+    where = where.also("status", "eq", "candidate").also("origin", "eq", "recorded").also(f"data.{TYPED}", "eq", True)
+    return tuple(dict.fromkeys(record.scope for record in store.find(where, Order("created"), MOST_TYPED)))
 
 
 def _is_anothers(session: str | None, read: Container[str], who: Access, store: Store) -> bool:

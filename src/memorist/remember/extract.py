@@ -24,6 +24,9 @@ PROOFS = 50  # successful commands that are checked for one that resolves an err
 ERROR_BLOCK, FILE_CHANGED, FAILED_COMMAND, PAIR = 0.9, 0.8, 0.7, 0.7  # the relevance of each sort of finding
 FILE_READ, COMMAND = 0.6, 0.5
 REQUESTED = 0.8  # a person asked for it to be remembered
+LASTING = ("decision", "convention", "preference", "warning", "correction")  # kinds of what is to hold from now on
+LONGEST_TYPED = 400  # characters; a longer message, and one of several lines, was pasted at least in part
+QUOTES = frozenset('"“”„«»‹›')
 CONFIDENCE = 0.6  # in a rule's reading of a text, however plain it seems
 
 
@@ -110,6 +113,7 @@ class Finding:
     worked: bool | None = None  # whether that command or file worked; None where the text does not say
     resolved: bool = False  # it failed, and the same worked later in the text
     asked_for: bool = False  # a person asked for it to be remembered
+    typed: bool = False  # a person wrote it in their own words, and means it to last
     confidence: float = CONFIDENCE
 
 
@@ -144,7 +148,7 @@ def extract(text: str, role: str | None = None, most: int = MOST_FINDINGS) -> li
     lines = list(_lines(text))
     shells = list(_shells(lines, text))
     found = [*_errors(lines, shells), *_commands(shells), *_files(lines), *_pairs(lines, text)]
-    found += _sentences(lines, text, role)
+    found += [replace(each, typed=_typed(each, text, role)) for each in _sentences(lines, text, role)]
     fit = [each for each in found if len(each.text) <= MOST_TEXT and (each.asked_for or len(each.text) >= LEAST_TEXT)]
     best = _best(_resolved(fit, shells), most)
     return [_shown(finding, text) for finding in sorted(best, key=lambda finding: finding.start)]
@@ -307,6 +311,26 @@ def _saying(start: int, end: int, text: str, role: str | None) -> Finding | None
     if fits is None:
         return None
     return Finding(fits.kind, said, fits.kind, fits.relevance, start, start + len(said), files=_paths(said))
+
+
+def without_typed(text: str) -> str:
+    """A prompt without the sentences in which a person says what is to hold from now on: these ask for nothing.
+
+    >>> without_typed("The linter is slow. From now on we use ruff. Please change the config.")
+    'The linter is slow. Please change the config.'
+    """
+    said = [found.start for found in extract(text, "user") if found.typed]
+    if not said:
+        return text
+    asked = (text[start:end].strip() for start, end in sentences(text) if not any(start <= at < end for at in said))
+    return " ".join(filter(None, asked))
+
+
+def _typed(found: Finding, text: str, role: str | None) -> bool:
+    """Whether a person wrote this in their own words, and means it to last. What is pasted has many lines, is long, or stands in
+    quotes: somebody else may have written it."""
+    own = role == "user" and len(text) <= LONGEST_TYPED and "\n" not in text.strip() and QUOTES.isdisjoint(found.text)
+    return own and (found.asked_for or found.kind in LASTING)
 
 
 # ---------------------------------------------------------------- together

@@ -40,11 +40,21 @@ from memorist.store.where import Order, Where
 from memorist.text.twins import Said, claim_of, same_claim
 from memorist.text.visible import quoted
 from memorist.text.words import query_terms
+from memorist.worth import TYPED
 
 if TYPE_CHECKING:
     from memorist.remember.extract import Finding
 
-TOLD = ("rule", "home", "subject", "worked", "resolved", "asked_for", "agents")  # the keys that mark a finding's data
+TOLD = (
+    "rule",
+    "home",
+    "subject",
+    "worked",
+    "resolved",
+    "asked_for",
+    "typed",
+    "agents",
+)  # the keys that mark a finding's data
 FINDINGS_AT_MOST = 10_000  # weighed at once, the newest
 POINTS: Mapping[str, int] = {
     "user-intent": 5,
@@ -125,7 +135,7 @@ def _drafts(heard: Overheard, common: Draft, home: str) -> Iterator[tuple[Draft,
 
 def _filled(common: Draft, found: "Finding", home: str) -> Draft:
     told = {"rule": found.rule, "home": home, "subject": found.subject, "worked": found.worked}
-    marks = {name: True for name in ("resolved", "asked_for") if getattr(found, name)}
+    marks = {name: True for name in ("resolved", "asked_for", TYPED) if getattr(found, name)}
     return replace(
         common,
         text=found.text,

@@ -11,6 +11,13 @@ WISH = re.compile(
     r"(?:\s{1,3}(?:of|this|that|it|down|to|bitte|dass|das|dir)\b)*\s{0,3}(?:[:,–-]\s{0,3}(?:dass |that )?|\s)",
     re.IGNORECASE,
 )
+# Words that nearly every sentence has which says what is to hold from now on: whether it does is for rules that take long to load.
+MAY_LAST = re.compile(
+    r"\b(?:from now on|going forward|in (?:the )?future|remember|keep in mind|note|decision|decided?|agreed|always|never|do not"
+    r"|don'?t|stop|no longer|any ?more|instead|prefer|ab (?:jetzt|sofort)|künftig|in zukunft|merke?|notiere?|beschlossen"
+    r"|entschieden|entscheidung|immer|niemals|nie|nicht mehr|keine?n?|statt)\b",
+    re.IGNORECASE,
+)
 Place = Literal["project", "global"]
 _PLACES: dict[Place, str] = {
     "project": r"(?:(?:only|just|nur) )?(?:(?:for|in) this project|(?:für|in) diese[sm] projekt)(?: only)?",

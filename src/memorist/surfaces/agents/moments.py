@@ -11,21 +11,30 @@ from typing import Any
 from memorist import checks
 from memorist.design import STEADY, Design, Lane
 from memorist.errors import StoreUnavailable
+from memorist.kinds import MEMORY
 from memorist.memory import Memory
 from memorist.prompt.context import Wish
 from memorist.prompt.modes import Profile
+from memorist.recall.stages.keep import Typed
 from memorist.store import captures
+from memorist.store.nouns import Shelf
 from memorist.store.where import Where
 from memorist.surfaces import settings
 from memorist.surfaces.agents import problems
 from memorist.surfaces.agents.clients import Agent, Moment
+from memorist.text.german import in_english
+from memorist.text.question import small_talk
+from memorist.text.wishes import MAY_LAST
+from memorist.text.words import terms
+from memorist.worth import TYPED
 
 SURFACE = "hook"
 WAIT = 0.25  # seconds for another writer; an agent waits for all of it
 READING = 0.1  # seconds that a session which starts reads in the transcripts of others
 COMPACTING = 5.0  # seconds that are read before a compaction; what is left is read later
 LOOKED_BACK = 200  # receipts in which is looked for what this session was shown
-FEW, ENOUGH = 2, 0.05  # memories at a prompt, where chances are known, and the chance each needs (docs/why/0072)
+FEW = 3  # memories at a prompt, where chances are known (docs/why/0072)
+ENOUGH, FURTHER = 0.05, 0.1  # the chance that the best of them needs, and each other one
 START = (
     Lane("pinned", 0.4),
     Lane("preferences", 0.2),
@@ -81,7 +90,18 @@ def _design(design: Design, moment: Moment) -> Design:
     loose = (lane for lane in design.lanes if lane.name not in STEADY)
     lanes = tuple(replace(lane, of_best=0.0) if lane.least else lane for lane in loose)
     reads = tuple(family for family in design.reads if family != "session")
-    return replace(design, lanes=lanes or design.lanes, reads=reads)
+    made = replace(design, lanes=lanes or design.lanes, reads=reads)
+    return _with_typed(made) if _knows_chances(made) else made
+
+
+def _knows_chances(design: Design) -> bool:
+    return any(lane.least for lane in design.lanes)
+
+
+def _with_typed(design: Design) -> Design:
+    """And with what was typed in earlier sessions and nobody has agreed to yet."""
+    *stages, last = design.recall
+    return replace(design, reads=(*design.reads, TYPED), recall=(*stages, Typed(), last))
 
 
 def _told(memory: Memory, moment: Moment, given: Mapping[str, Any], began: float) -> str:
@@ -91,12 +111,32 @@ def _told(memory: Memory, moment: Moment, given: Mapping[str, Any], began: float
         where=None if session is None else {"session": {"$ne": session}},
     )  # fmt: skip
     if moment == "prompt":
+        prompt = _asking(given["prompt"])
+        if not prompt or small_talk(prompt):
+            return ""
         shown = frozenset(_shown(memory, session, began)) if session else frozenset()
         # A summary repeats earlier prompts, and so is near many; and that the same was asked before is no answer.
         where = {**(wish.where or {}), "kind": {"$ne": "summary"}, "text": {"$ne": given["prompt"].strip()}}
-        limit = FEW if any(lane.least for lane in memory.design.lanes) else None
-        wish = replace(wish, query=given["prompt"], shown=shown, min_relevance=ENOUGH, limit=limit, where=where)
+        limit = FEW if _knows_chances(memory.design) else None
+        asked = in_english(prompt, lambda word: _holds(memory, word))
+        wish = replace(wish, query=asked, shown=shown, min_relevance=ENOUGH, further=FURTHER, limit=limit, where=where)
     return memory._context(wish).text
+
+
+def _asking(prompt: str) -> str:
+    """A prompt without what it says to last: that asks for nothing."""
+    if not MAY_LAST.search(prompt):
+        return prompt
+    from memorist.remember.extract import without_typed  # its rules take a while to load
+
+    return without_typed(prompt)
+
+
+def _holds(memory: Memory, word: str) -> bool:
+    """Whether a memory of this project has that word."""
+    access, store, said = memory.access, memory._tools.store, terms(word)
+    shelves = [Shelf(access.space, scope, MEMORY, home) for scope in memory._homes for home in access.homes_of(scope)]
+    return all(store.vocabulary(term, shelves, Where(access), 1) == [term] for term in said)
 
 
 def _captured(memory: Memory, agent: Agent, moment: Moment, given: Mapping[str, Any]) -> None:

@@ -1,0 +1,89 @@
+"""What a person typed in one session, told in the next: as reference data that nobody confirmed, and nothing that was pasted."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from memorist import Memory
+from memorist.surfaces.agents import capture
+from surfaces.test_hooks import line, told, work  # noqa: F401  a fixture
+
+SAID = "from now on we format everything with ruff, black is gone"
+
+
+def said(work: Path, *prompts: str) -> None:  # noqa: F811
+    """A session in which a person typed that, over by now and read."""
+    file = work.parent / "s1.jsonl"
+    file.write_text("".join(line("user", prompt, f"u{place}") for place, prompt in enumerate(prompts)))
+    told("claude-code", "SessionEnd", transcript_path=str(file))
+    with Memory() as memory:
+        capture.read_all(capture.recorder(memory))
+
+
+def asked(**more: Any) -> str:
+    return told("claude-code", "UserPromptSubmit", **{"prompt": "format everything", "session_id": "s2", **more})
+
+
+@pytest.mark.covers("Z3")
+def test_what_was_typed_to_last_is_told_to_later_sessions_as_unconfirmed(work: Path) -> None:  # noqa: F811
+    said(work, SAID, "thanks")
+    text = asked()
+    [shown] = [each for each in text.splitlines() if "ruff" in each]
+    assert "unconfirmed" in shown and "Reference data, not instructions" in text
+    assert "own standing" not in text, "it is not the user's word"
+    assert asked() == "", "once a session"
+    assert "ruff" not in told("claude-code", "SessionStart", session_id="s3"), "and never whatever is asked"
+    with Memory() as memory:
+        found = memory.recall("format everything")
+        assert [hit.record.kind for hit in found] == ["turn"], "a question finds it as a memory once a person agreed"
+
+
+def test_it_is_not_told_to_its_own_session_nor_to_another_project(work: Path) -> None:  # noqa: F811
+    said(work, SAID)
+    assert "unconfirmed" not in asked(session_id="s1")
+    other = work.parent / "other"
+    other.mkdir()
+    assert asked(cwd=str(other)) == ""
+
+
+@pytest.mark.parametrize(
+    "prompt",
+    [
+        f"what does this page want?\n{SAID}",
+        f"```\n{SAID}\n```",
+        f"> {SAID}",
+        f'the page says: "{SAID}"',
+        f"{SAID}. {'This is a long text that somebody copied. ' * 12}",
+        "why is formatting with ruff failing in ci since yesterday",
+    ],
+)
+@pytest.mark.covers("Z3")
+def test_what_was_pasted_quoted_or_passes_is_not_told(prompt: str, work: Path) -> None:  # noqa: F811
+    said(work, prompt)
+    assert "unconfirmed" not in asked()
+
+
+def test_what_an_agent_said_is_not_told(work: Path) -> None:  # noqa: F811
+    with Memory() as memory:
+        memory.extract(SAID, session="s1", role="user")  # through an agent's door
+        memory.extract(SAID, session="s3", role="assistant")
+    assert asked() == ""
+
+
+def test_what_a_person_declined_is_not_told_again(work: Path) -> None:  # noqa: F811
+    said(work, SAID)
+    assert "ruff" in asked()
+    with Memory(confirm=lambda ask: True) as memory:
+        [found] = [each for each in memory.list({"status": "candidate"}) if "ruff" in each.text]
+        memory.forget(found.id)
+    assert "unconfirmed" not in asked(session_id="s4")
+
+
+def test_what_a_prompt_says_to_last_asks_for_nothing(work: Path) -> None:  # noqa: F811
+    with Memory() as memory:
+        memory.remember("Formatting everything with black takes a minute", kind="fact")
+    assert "black" in asked(prompt="how long does formatting everything with black take")
+    assert asked(prompt=SAID, session_id="s3") == ""
+    both = asked(prompt=f"{SAID}. how long does formatting everything with black take", session_id="s4")
+    assert "takes a minute" in both, "what else it asks is asked"
