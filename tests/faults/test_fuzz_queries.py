@@ -253,7 +253,7 @@ def test_no_payload_in_a_reading_parameter_changes_anything(small: Memory, path:
     before = shape(path)
     texts = [record.text for record in small.list()]
     ways = ways_to_read(small)
-    for payload in payloads(rounds(500, 0.4)):
+    for payload in payloads(rounds(500, 0.1)):
         for way in ways.values():
             answer_or_clear_error(way, payload)
     assert shape(path) == before
