@@ -1,5 +1,6 @@
 """The runner of upkeep: shows before it does, claims, goes on where another stopped, and can be taken back."""
 
+import gc
 import time
 from dataclasses import dataclass, replace
 from datetime import timedelta
@@ -56,6 +57,7 @@ class PinSlowly:
 
     other: Memory
     seen: list[int]
+    searched: list[bool]
     name: ClassVar[str] = "pin slowly"
 
     def propose(self, who: Access, tools: Tools) -> Proposal:
@@ -64,6 +66,7 @@ class PinSlowly:
 
     def _pin(self, record: Record, changes: Changes) -> None:
         self.seen.append(self.other.count({"pinned": True}))
+        self.searched.append(gc.isenabled())
         time.sleep(0.06)
         changes.put("pinned", record, changes.stamped(record, replace(record, pinned=True)), "slowly")
 
@@ -91,10 +94,11 @@ def test_a_dry_run_changes_nothing_and_shows_everything(memory: Memory) -> None:
 def test_a_step_begins_nothing_more_after_a_while_because_others_wait(tmp_path: Path) -> None:
     with Memory(tmp_path / "m.db", embed="none") as memory, Memory(tmp_path / "m.db", embed="none") as other:
         with_stale(memory, 3)
-        job = PinSlowly(other, [])
+        job = PinSlowly(other, [], [])
         memory.design = replace(BALANCED, upkeep=(job,))
         [done] = memory.upkeep()
         assert (job.seen, len(done.changed)) == ([0, 1, 2, 3], 4), "each is written before the next is begun"
+        assert not any(job.searched) and gc.isenabled(), "nor does anybody wait for a search for garbage"
         assert runs(memory) == [("done", 4)] and len(memory.undo(done.batch).changed) == 4
 
 

@@ -6,10 +6,11 @@ A run is a row in the store. A process that is killed leaves it behind with a le
 over, proposes what is left, and continues in the same batch, so that one `undo` takes back the whole run.
 """
 
+import gc
 import secrets
 import time
-from collections.abc import Callable, Sequence
-from contextlib import closing, suppress
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass, replace
 from datetime import timedelta
 from typing import ClassVar
@@ -273,7 +274,7 @@ class Runner:
         """Applies some changes and the checkpoint in one transaction. → with the ids that are left for the next. None if another
         process has taken the run over."""
         now = self.by.now()
-        with self.by.writer.transaction():
+        with _garbage_stays(), self.by.writer.transaction():
             if not self._is_ours(run):
                 return None
             before = len(report.changed)
@@ -305,6 +306,19 @@ class Runner:
         now = self.by.now()
         with self.by.writer.transaction():
             self.by.writer.save_run(replace(run, lease=now, updated=now))
+
+
+@contextmanager
+def _garbage_stays() -> Iterator[None]:
+    """Around a transaction: a search for garbage in all that a night has read takes longer than its steps, and others would wait
+    for it. It comes between two of them."""
+    was_on = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was_on:
+            gc.enable()
 
 
 def busy(job: str) -> str:
