@@ -71,9 +71,10 @@ bench-growth: $(READY)
 bench-turns: $(READY)
 	$(BIN)/python -m bench.turns $(abspath $(BASE))
 
-# What the servers cost over the engine they serve, and beside those of others that bench/peers/setup.sh made.
+# What the servers cost over the engine they serve, and what hooks cost, both beside those of others that bench/peers/setup.sh made.
 bench-servers: $(READY)
 	OMP_NUM_THREADS=1 $(BIN)/python -m bench.servers
+	OMP_NUM_THREADS=1 $(BIN)/python -m bench.rivals_hooks
 
 # Half an hour of mixed load on one server: make soak, or make soak MINUTES=3
 MINUTES ?= 30
