@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from memorist import checks
+from memorist.access import of_the_owner
 from memorist.commands import Verb
 from memorist.design import Ask, Confirmer
 from memorist.errors import Invalid, MemoristError, Refused
@@ -172,6 +173,8 @@ def _perform(verb: Verb, place: Place, **given: Any) -> int:
     confirm: Confirmer | None = (lambda ask: True) if verb.name == "erase" and arguments.at_terminal() else None
     with opened(place, narrowed=not scoped, wait=PATIENCE[verb.part], confirm=confirm) as memory:
         _name_all(memory, verb.name, given)
+        if verb.name == "review" and _is_the_owners(place, given):
+            memory.access = of_the_owner(memory.access)
         if verb.name == "erase" and not _may_erase(memory, given):
             return arguments.declined()
         if verb.name == "upkeep" and not place.server and not given.get("dry_run"):
@@ -184,6 +187,12 @@ def _perform(verb: Verb, place: Place, **given: Any) -> int:
             follow(memory)  # also what other processes wrote
         sys.stdout.flush()  # before the recall log is written, which may have to wait
     return exit_code(answer)
+
+
+def _is_the_owners(place: Place, given: Mapping[str, Any]) -> bool:
+    """Whether a question is decided for which the rights to one project may not do: it may ask to give it another name."""
+    named = given.get("id") != "all" and given.get("decide") is not None
+    return named and place.scope is None and not place.server and arguments.at_terminal()
 
 
 def _agents(memory: Memory) -> list[Diagnosis]:
