@@ -111,6 +111,8 @@ def test_a_route_takes_every_parameter_with_its_default(verb: str, openapi: dict
     extra |= {"project"} if "project" not in wire.parameters(verb) else set()
     taken = {**asked, **body.get("properties", {})}
     assert set(taken) - extra == set(wire.parameters(verb))
+    needed = {each["name"] for each in operation["parameters"] if each["required"]} | set(body.get("required", ()))
+    assert needed == {name for name, each in wire.parameters(verb).items() if _is_needed(each)}
     _judge_defaults(verb, taken)
 
 

@@ -49,7 +49,7 @@ def operation(verb: Verb, method: str, path: str) -> Document:
     if method in ("GET", "DELETE"):
         parameters += [_in_query(name, each, name in needed) for name, each in rest.items()]
     else:
-        schema = {"type": "object", "properties": rest, "required": False, "additionalProperties": False}
+        schema = {"type": "object", "properties": rest, "required": needed, "additionalProperties": False}
         body = {"requestBody": {"required": bool(needed), "content": {"application/json": {"schema": schema}}}}
     parameters += [PROJECT, *([CURSOR] if verb.name in (*PAGED_FROM_FRONT, *PAGED_FROM_END) else [])]
     return {"parameters": [*parameters, *_headers(verb)], **body, "responses": _answers(verb)}
@@ -65,7 +65,7 @@ def _in_query(name: str, schema: Document, needed: bool) -> Document:
     about = {"description": schema["description"]} if "description" in schema else {}
     plain = _without_null({key: value for key, value in schema.items() if key != "description"})
     told = {"content": {"application/json": {"schema": plain}}} if plain["type"] == "object" else {"schema": plain}
-    return {"name": name, "in": "query", "required": False, **told, **about}
+    return {"name": name, "in": "query", "required": needed, **told, **about}
 
 
 def _without_null(schema: Document) -> Document:
