@@ -15,8 +15,8 @@ import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
+from functools import cache
 from itertools import groupby
-from multiprocessing import reduction
 from pathlib import Path
 from typing import Any
 
@@ -31,8 +31,7 @@ CLIENT = "claude-code"
 BEFORE = timedelta(days=7)  # how old is what was there when the week began; all else is of its days
 UNHURRIED = "60000"  # milliseconds: what is found must not depend on what else this machine does
 SAME = 0.6  # of the words that a prompt said: a memory with so many of them is what was said
-FORKS = multiprocessing.get_context("forkserver")
-FORKS.set_forkserver_preload(["bench.week", "numpy", "memorist.surfaces.cli.app", "memorist.surfaces.agents.capture"])
+PRELOADED = ["bench.week", "numpy", "memorist.surfaces.cli.app", "memorist.surfaces.agents.capture"]
 Program = Callable[[Sequence[str], Path, bytes, Mapping[str, str]], bytes]  # arguments, folder, input, environment
 
 
@@ -119,14 +118,24 @@ def program(words: Sequence[str], place: Path, given: bytes, environment: Mappin
     with tempfile.TemporaryFile() as typed, tempfile.TemporaryFile() as said:
         typed.write(given)
         typed.seek(0)
+        from multiprocessing import reduction  # what it has differs by system
+
         streams = [reduction.DupFd(file.fileno()) for file in (typed, said)]
-        command = FORKS.Process(target=_command, args=(list(words), place, dict(environment), streams))
+        command = _forks().Process(target=_command, args=(list(words), place, dict(environment), streams))
         command.start()
         command.join()
         if command.exitcode:
             raise SystemExit(f"memorist {' '.join(words)} ended with {command.exitcode}")
         said.seek(0)
         return said.read()
+
+
+@cache
+def _forks() -> Any:
+    """Not every system has them, and only who runs the week needs them."""
+    forks = multiprocessing.get_context("forkserver")
+    forks.set_forkserver_preload(PRELOADED)
+    return forks
 
 
 def _command(words: list[str], place: Path, environment: dict[str, str], streams: list[Any]) -> None:

@@ -153,7 +153,9 @@ def test_a_project_is_shown_renamed_moved_and_merged(cli: Cli) -> None:
     scope = here.inside("project", "show", "--json").json["project"]
     asked = here.inside("project", "rename", scope, "nice")
     assert asked.code == 11 and asked.out.startswith("needs consent: 0 memories"), "a pipe is an agent's"
+    assert here.by_hand("review", "q1", "--decide", "approve", "--project", "third").code == 3, "it is not asked there"
     assert here.by_hand("review", "q1", "--decide", "approve").out.startswith("moved: 1 memory, batch b")
+    assert here.by_hand("project", "rename", "nice", "nicer").code == 0 and here.by_hand("undo").code == 0
     shown = here.inside("project", "show").out.splitlines()
     assert shown[:2] == ["project: project/nice", "project_from: renamed"] and "memories: 1 active" in shown[-1]
     cli.inside("remember", "Staging runs Postgres 16", "--project", "other")

@@ -16,6 +16,7 @@ from typing import Any
 
 import pytest
 
+from memorist import __version__
 from memorist.surfaces.agents import served
 from memorist.surfaces.cli import hook
 from surfaces.conftest import PROGRAM
@@ -121,7 +122,17 @@ def test_what_is_no_socket_of_mine_is_not_asked(work: Path, monkeypatch: pytest.
 
 @pytest.mark.parametrize(
     "sent",
-    [b"", b"\n", b"{}\n", b"[]\n", b'{"version": 1}\n', b"\xff" * 100, b'{"version": "x", "size": "y", "words": 3}\n'],
+    [
+        b"",
+        b"\n",
+        b"{}\n",
+        b"[]\n",
+        b'{"version": 1}\n',
+        b"\xff" * 100,
+        b'{"version": "x", "size": "y", "words": 3}\n',
+        b"[" * 200_000,
+        f'{{"version": "{__version__}", "size": 0, "words": [1]}}\n'.encode(),
+    ],
 )
 def test_what_is_no_hook_does_not_end_it(sent: bytes, work: Path) -> None:
     with running() as at:
@@ -129,6 +140,14 @@ def test_what_is_no_hook_does_not_end_it(sent: bytes, work: Path) -> None:
             talk.connect(str(at))
             talk.sendall(sent)
         assert "Postgres 16" in str(ask())
+
+
+def test_a_lock_that_can_never_be_had_is_no_reason_to_wait(work: Path) -> None:
+    lock = Path(str(served.place())).with_name(served.LOCK_NAME)
+    lock.parent.mkdir(parents=True, exist_ok=True)
+    lock.symlink_to("elsewhere")
+    ended = subprocess.run(served._words(), stdin=subprocess.PIPE, capture_output=True, text=True, timeout=60)
+    assert ended.returncode == 1 and ended.stderr.startswith("memorist: hooks answer by themselves"), ended.stderr
 
 
 def test_of_several_servers_one_answers_as_long_as_one_runs(work: Path) -> None:

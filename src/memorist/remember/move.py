@@ -71,7 +71,7 @@ def _move(old: Scope, new: Scope, because: str, by: Caller, dry_run: bool) -> Re
         return _sweep(old, new, because, replace(by, steward=True)).plan(ids)
     if by.access.origin != "user":
         details = {"old": old, "new": new, "because": because, "merges": bool(_ids(new, by))}
-        question = Ask("move", f"move all {len(ids):,} memories of {old} to {new}", consent.CAN_UNDO, details)
+        question = Ask("move", f"move {memories(len(ids))} of {old}, all it holds, to {new}", consent.CAN_UNDO, details)
         said = consent.ask(question, old, because, by)
         if not said.approved:
             return said.report(MOVED)

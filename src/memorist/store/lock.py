@@ -16,6 +16,11 @@ from memorist.errors import StoreUnavailable
 from memorist.store.files import NO_LINK, pause
 
 _held: set[int] = set()  # descriptors of locks that this process holds
+BUSY = (errno.EAGAIN, errno.EACCES, errno.EDEADLK)  # what a system says of a lock that another holds
+
+
+class Busy(StoreUnavailable):
+    """Another process has it."""
 
 
 @contextmanager
@@ -31,7 +36,7 @@ def locked(path: Path, wait: float, to_write: bool = True, what: str = "the stor
         while not _try(descriptor):
             if not pause(until):
                 said = f"another process kept {what} busy for {wait:g} s; nothing was written, try again"
-                raise StoreUnavailable(said)
+                raise Busy(said)
         yield
     finally:
         if descriptor in _held:
@@ -74,8 +79,12 @@ def _try(descriptor: int) -> bool:
 
             # Not `lockf`: that one does not keep two stores in one process apart.
             fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except OSError:
-        return False
+    except OSError as problem:
+        if problem.errno in BUSY:
+            return False
+        raise StoreUnavailable(
+            f"this file system has no locks ({problem.strerror}); keep the store on another"
+        ) from problem
     return True
 
 

@@ -132,21 +132,29 @@ def main() -> None:
         return
     os.umask(0o077)
     at.parent.mkdir(parents=True, exist_ok=True)
+    waited = False
     with ExitStack() as stack:
         while not _holds(stack, at.with_name(LOCK_NAME)):
+            waited = True
             if select.select([0], [], [], TAKING_OVER)[0] and not os.read(0, 1):
                 return
+        if waited:  # perhaps for days: the program on the disk may be another by now
+            stack.close()
+            os.execve(sys.executable, _words(), dict(os.environ))
         _listen(at)
 
 
 def _holds(stack: ExitStack, lock: Path) -> bool:
+    """Whether this process has the lock now. One that can never be had ends it, with the reason."""
     from memorist.errors import StoreUnavailable
-    from memorist.store.lock import locked
+    from memorist.store.lock import Busy, locked
 
     try:
         stack.enter_context(locked(lock, wait=0))
-    except StoreUnavailable:
+    except Busy:
         return False
+    except StoreUnavailable as problem:
+        sys.exit(f"memorist: hooks answer by themselves, without this server: {problem}")
     return True
 
 
@@ -175,8 +183,8 @@ def _serve(listening: socket.socket, answered: Answer) -> None:
             talk, _ = listening.accept()
             with (
                 talk,
-                suppress(OSError, ValueError, TypeError, KeyError),
-            ):  # of one who went away, or is no hook of ours
+                suppress(Exception),
+            ):  # of one who went away, or is no hook of ours, whatever it says
                 _attend(talk, answered)
 
 

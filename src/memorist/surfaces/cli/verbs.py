@@ -173,8 +173,8 @@ def _perform(verb: Verb, place: Place, **given: Any) -> int:
     confirm: Confirmer | None = (lambda ask: True) if verb.name == "erase" and arguments.at_terminal() else None
     with opened(place, narrowed=not scoped, wait=PATIENCE[verb.part], confirm=confirm) as memory:
         _name_all(memory, verb.name, given)
-        if verb.name == "review" and _is_the_owners(place, given):
-            memory.access = of_the_owner(memory.access)
+        if verb.name == "review" and given.get("decide") and not place.server:
+            _with_rights_to_move(memory, place, given.get("id"))
         if verb.name == "erase" and not _may_erase(memory, given):
             return arguments.declined()
         if verb.name == "upkeep" and not place.server and not given.get("dry_run"):
@@ -189,10 +189,16 @@ def _perform(verb: Verb, place: Place, **given: Any) -> int:
     return exit_code(answer)
 
 
-def _is_the_owners(place: Place, given: Mapping[str, Any]) -> bool:
-    """Whether a question is decided for which the rights to one project may not do: it may ask to give it another name."""
-    named = given.get("id") != "all" and given.get("decide") is not None
-    return named and place.scope is None and not place.server and arguments.at_terminal()
+def _with_rights_to_move(memory: Memory, place: Place, id: str | None) -> None:
+    """Whoever sits at a terminal owns the store, and may agree to what the rights to one project do not allow: to give it
+    another name. The question has to be one that this project sees."""
+    from memorist.remember import consent
+
+    asked = (
+        consent.waiting(memory.access, memory._tools.store) if arguments.at_terminal() and place.scope is None else []
+    )
+    if any(each.id == id and each.verb == "move" for each in asked):
+        memory.access = of_the_owner(memory.access)
 
 
 def _agents(memory: Memory) -> list[Diagnosis]:
