@@ -7,12 +7,12 @@ import pytest
 
 from memorist import Memory
 from memorist.surfaces.agents import capture
-from surfaces.test_hooks import line, told, work  # noqa: F401  a fixture
+from surfaces.test_hooks import line, told
 
 SAID = "from now on we format everything with ruff, black is gone"
 
 
-def said(work: Path, *prompts: str) -> None:  # noqa: F811
+def said(work: Path, *prompts: str) -> None:
     """A session in which a person typed that, over by now and read."""
     file = work.parent / "s1.jsonl"
     file.write_text("".join(line("user", prompt, f"u{place}") for place, prompt in enumerate(prompts)))
@@ -26,7 +26,7 @@ def asked(**more: Any) -> str:
 
 
 @pytest.mark.covers("Z3")
-def test_what_was_typed_to_last_is_told_to_later_sessions_as_unconfirmed(work: Path) -> None:  # noqa: F811
+def test_what_was_typed_to_last_is_told_to_later_sessions_as_unconfirmed(work: Path) -> None:
     said(work, SAID, "thanks")
     text = asked()
     [shown] = [each for each in text.splitlines() if "ruff" in each]
@@ -39,7 +39,7 @@ def test_what_was_typed_to_last_is_told_to_later_sessions_as_unconfirmed(work: P
         assert [hit.record.kind for hit in found] == ["turn"], "a question finds it as a memory once a person agreed"
 
 
-def test_it_is_not_told_to_its_own_session_nor_to_another_project(work: Path) -> None:  # noqa: F811
+def test_it_is_not_told_to_its_own_session_nor_to_another_project(work: Path) -> None:
     said(work, SAID)
     assert "unconfirmed" not in asked(session_id="s1")
     other = work.parent / "other"
@@ -59,19 +59,19 @@ def test_it_is_not_told_to_its_own_session_nor_to_another_project(work: Path) ->
     ],
 )
 @pytest.mark.covers("Z3")
-def test_what_was_pasted_quoted_or_passes_is_not_told(prompt: str, work: Path) -> None:  # noqa: F811
+def test_what_was_pasted_quoted_or_passes_is_not_told(prompt: str, work: Path) -> None:
     said(work, prompt)
     assert "unconfirmed" not in asked()
 
 
-def test_what_an_agent_said_is_not_told(work: Path) -> None:  # noqa: F811
+def test_what_an_agent_said_is_not_told(work: Path) -> None:
     with Memory() as memory:
         memory.extract(SAID, session="s1", role="user")  # through an agent's door
         memory.extract(SAID, session="s3", role="assistant")
     assert asked() == ""
 
 
-def test_what_a_person_declined_is_not_told_again(work: Path) -> None:  # noqa: F811
+def test_what_a_person_declined_is_not_told_again(work: Path) -> None:
     said(work, SAID)
     assert "ruff" in asked()
     with Memory(confirm=lambda ask: True) as memory:
@@ -80,7 +80,7 @@ def test_what_a_person_declined_is_not_told_again(work: Path) -> None:  # noqa: 
     assert "unconfirmed" not in asked(session_id="s4")
 
 
-def test_what_a_prompt_says_to_last_asks_for_nothing(work: Path) -> None:  # noqa: F811
+def test_what_a_prompt_says_to_last_asks_for_nothing(work: Path) -> None:
     with Memory() as memory:
         memory.remember("Formatting everything with black takes a minute", kind="fact")
     assert "black" in asked(prompt="how long does formatting everything with black take")

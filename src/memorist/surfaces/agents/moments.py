@@ -24,7 +24,7 @@ from memorist.surfaces.agents import problems
 from memorist.surfaces.agents.clients import Agent, Moment
 from memorist.text.german import in_english
 from memorist.text.question import small_talk
-from memorist.text.wishes import MAY_LAST
+from memorist.text.wishes import may_last
 from memorist.text.words import terms
 from memorist.worth import TYPED
 
@@ -125,7 +125,7 @@ def _told(memory: Memory, moment: Moment, given: Mapping[str, Any], began: float
 
 def _asking(prompt: str) -> str:
     """A prompt without what it says to last: that asks for nothing."""
-    if not MAY_LAST.search(prompt):
+    if not may_last(prompt):
         return prompt
     from memorist.remember.extract import without_typed  # its rules take a while to load
 
