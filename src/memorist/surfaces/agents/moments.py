@@ -11,10 +11,11 @@ from typing import Any
 from memorist import checks
 from memorist.design import STEADY, Design, Lane
 from memorist.errors import StoreUnavailable
-from memorist.kinds import MEMORY
+from memorist.kinds import MEMORY, TURNS
 from memorist.memory import Memory
 from memorist.prompt.context import Wish
 from memorist.prompt.modes import Profile
+from memorist.recall.pipeline import Query, scopes_of
 from memorist.recall.stages.keep import Typed
 from memorist.store import captures
 from memorist.store.nouns import Shelf
@@ -133,9 +134,15 @@ def _asking(prompt: str) -> str:
 
 
 def _holds(memory: Memory, word: str) -> bool:
-    """Whether a memory of this project has that word."""
+    """Whether anything that a prompt is answered from has that word: memories, and the turns that are asked where none fits."""
     access, store, said = memory.access, memory._tools.store, terms(word)
-    shelves = [Shelf(access.space, scope, MEMORY, home) for scope in memory._homes for home in access.homes_of(scope)]
+    scopes = scopes_of(Query(""), access, memory._homes, memory.design, store)
+    shelves = [
+        Shelf(access.space, scope, layer, home)
+        for scope in scopes
+        for home in access.homes_of(scope)
+        for layer in (MEMORY, TURNS)
+    ]
     return all(store.vocabulary(term, shelves, Where(access), 1) == [term] for term in said)
 
 
