@@ -1,5 +1,6 @@
 """What a person typed in one session, told in the next: as reference data that nobody confirmed, and nothing that was pasted."""
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -7,7 +8,7 @@ import pytest
 
 from memorist import Memory
 from memorist.surfaces.agents import capture
-from surfaces.hooked import line, told
+from surfaces.test_hooks import line, told
 
 SAID = "from now on we format everything with ruff, black is gone"
 
@@ -87,3 +88,18 @@ def test_what_a_prompt_says_to_last_asks_for_nothing(work: Path) -> None:
     assert asked(prompt=SAID, session_id="s3") == ""
     both = asked(prompt=f"{SAID}. how long does formatting everything with black take", session_id="s4")
     assert "takes a minute" in both, "what else it asks is asked"
+
+
+BILLS, WHEN = "Rechnungen werden immer am Monatsende verschickt.", "wann werden die Rechnungen verschickt?"
+
+
+def test_a_german_prompt_finds_german_notes_of_all_projects(work: Path) -> None:
+    with Memory(confirm=lambda ask: True) as memory:
+        memory.through(replace(memory.access, origin="user")).remember(BILLS, scope="global")
+    assert "Monatsende" in asked(prompt=WHEN)
+
+
+@pytest.mark.parametrize("prompt", [f"ab jetzt: {BILLS}", BILLS])
+def test_a_german_prompt_finds_what_was_said_in_german(prompt: str, work: Path) -> None:
+    said(work, prompt)
+    assert "Monatsende" in asked(prompt=WHEN)

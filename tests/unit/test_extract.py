@@ -10,7 +10,7 @@ from memorist import Memory
 from memorist.access import Access
 from memorist.errors import Invalid, Refused
 from memorist.noun import plain
-from memorist.remember.extract import MOST_FINDINGS, extract
+from memorist.remember.extract import MOST_FINDINGS, extract, without_typed
 
 SHELL = """I ran the tests.
 
@@ -162,6 +162,61 @@ def test_what_a_person_typed_to_last_is_marked() -> None:
     assert [each.typed for each in extract(said, "user")] == [True]
     for text, role in ((said, "assistant"), (said, None), (f"{said}\n$ make", "user"), ("The test fails.", "user")):
         assert not any(each.typed for each in extract(text, role)), text
+
+
+WORK = (
+    "Fix the login test, but don't change the fixture.",
+    "Write a migration that always uses UTC, and don't touch the old one.",
+    "We decided on a retry policy last week; implement it in client.py",
+    "Use black instead of ruff for the formatter in ci.yml",
+    "we no longer use jest, migrate the remaining tests to vitest",
+    "Add a decision record for the cache: we decided to use Redis",
+    "I prefer the approach from last week for pagination, please apply it",
+    "Note the failing test in test_login.py and fix it",
+    "Remember the port we agreed on and put it into config.py",
+    "Never mind, how do we deploy to staging?",
+    "What did we agree on, and why do we never use tabs?",
+    "Always fails with a timeout on CI",
+    "Nimm statt npm bitte pnpm im Dockerfile",
+    "Wir haben uns letzte Woche für Redis entschieden, bau das ein",
+)
+
+
+@pytest.mark.parametrize("prompt", WORK)
+def test_an_order_for_one_piece_of_work_is_asked_whole_and_does_not_last(prompt: str) -> None:
+    assert without_typed(prompt) == prompt
+    assert not any(each.typed for each in extract(prompt, "user"))
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        "from now on we name branches after tickets",
+        "ab jetzt nehmen wir pnpm",
+        "Always run make lint before you push.",
+        "Never push to main directly.",
+        "Niemals direkt auf main pushen.",
+        "Remember: staging needs the VPN.",
+        "note: the tests need docker",
+        "merk dir: wir nehmen pnpm",
+        "We decided to use Redis for the cache.",
+        "ok, we agreed that errors are problem documents",
+        "Wir haben uns für Redis entschieden.",
+    ],
+)
+def test_what_is_to_last_asks_for_nothing(said: str) -> None:
+    assert [each.typed for each in extract(said, "user")] == [True]
+    assert without_typed(said) == ""
+    assert without_typed(f"{said.rstrip('.')}. Who is on call?") in (
+        "Who is on call?",
+        f"{said.rstrip('.')}. Who is on call?",
+    )
+
+
+def test_what_is_to_last_and_asks_for_work_in_one_sentence_is_asked_whole() -> None:
+    prompt = "From now on we use UTC, fix the migration"
+    assert [each.typed for each in extract(prompt, "user")] == [True]
+    assert without_typed(prompt) == prompt
 
 
 def test_what_a_person_asks_for_gets_the_kind_that_its_words_have() -> None:

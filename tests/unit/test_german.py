@@ -39,3 +39,14 @@ def test_only_german_lines_are_read() -> None:
 
 def test_a_word_that_the_notes_have_stays_beside_its_english() -> None:
     assert in_english("wo liegt die Sicherung?", lambda word: word == "sicherung") == "live Sicherung? backup"
+
+
+@pytest.mark.parametrize("text", ["alle die", "für die Datenbank"])
+def test_a_line_of_which_no_two_words_are_left_stays_as_it_is(text: str) -> None:
+    assert in_english(text) == text
+
+
+def test_what_is_denied_stays_denied() -> None:
+    assert in_english("Lösch nicht die Datenbank") == "delete not database"
+    assert in_english("starte den Server ohne Zwischenspeicher") == "run start Server without cache"
+    assert in_english("warum war der Build nicht grün?") == "Build not green"

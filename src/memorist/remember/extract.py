@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from itertools import pairwise
 
 from memorist.remember.sayings import statement, way_of_saying
-from memorist.text.wishes import WISH
+from memorist.text.wishes import WISH, asks_for_work, lasts, may_last
 from memorist.text.words import tells_something
 
 MOST_FINDINGS = 8  # of one message
@@ -25,7 +25,6 @@ ERROR_BLOCK, FILE_CHANGED, FAILED_COMMAND, PAIR = 0.9, 0.8, 0.7, 0.7  # the rele
 FILE_READ, COMMAND = 0.6, 0.5
 REQUESTED = 0.8  # a person asked for it to be remembered
 LASTING = ("decision", "convention", "preference", "warning", "correction")  # kinds of what is to hold from now on
-LONGEST_TYPED = 400  # characters; a longer message, and one of several lines, was pasted at least in part
 QUOTES = frozenset('"“”„«»‹›')
 CONFIDENCE = 0.6  # in a rule's reading of a text, however plain it seems
 
@@ -148,7 +147,7 @@ def extract(text: str, role: str | None = None, most: int = MOST_FINDINGS) -> li
     lines = list(_lines(text))
     shells = list(_shells(lines, text))
     found = [*_errors(lines, shells), *_commands(shells), *_files(lines), *_pairs(lines, text)]
-    found += [replace(each, typed=_typed(each, text, role)) for each in _sentences(lines, text, role)]
+    found += _sentences(lines, text, role)
     fit = [each for each in found if len(each.text) <= MOST_TEXT and (each.asked_for or len(each.text) >= LEAST_TEXT)]
     best = _best(_resolved(fit, shells), most)
     return [_shown(finding, text) for finding in sorted(best, key=lambda finding: finding.start)]
@@ -257,7 +256,7 @@ def _sentences(lines: Sequence[_Line], text: str, role: str | None) -> Iterator[
         for start, end in _spans(line):
             finding = _saying(start, end, text, role)
             if finding:
-                yield finding
+                yield replace(finding, typed=_typed(finding, text[start:end], text, role))
 
 
 def _spans(line: _Line) -> Iterator[tuple[int, int]]:
@@ -314,23 +313,25 @@ def _saying(start: int, end: int, text: str, role: str | None) -> Finding | None
 
 
 def without_typed(text: str) -> str:
-    """A prompt without the sentences in which a person says what is to hold from now on: these ask for nothing.
+    """A prompt without the sentences in which a person says what is to hold from now on: these ask for nothing. One that asks
+    for work in the same breath stays whole.
 
     >>> without_typed("The linter is slow. From now on we use ruff. Please change the config.")
     'The linter is slow. Please change the config.'
     """
-    said = [found.start for found in extract(text, "user") if found.typed]
+    said = [found.start for found in extract(text, "user") if found.typed] if may_last(text) else []
     if not said:
         return text
-    asked = (text[start:end].strip() for start, end in sentences(text) if not any(start <= at < end for at in said))
-    return " ".join(filter(None, asked))
+    others = (text[start:end].strip() for start, end in sentences(text) if not any(start <= at < end for at in said))
+    asked = " ".join(filter(None, others))
+    return asked if asked or not asks_for_work(text) else text
 
 
-def _typed(found: Finding, text: str, role: str | None) -> bool:
+def _typed(found: Finding, sentence: str, text: str, role: str | None) -> bool:
     """Whether a person wrote this in their own words, and means it to last. What is pasted has many lines, is long, or stands in
     quotes: somebody else may have written it."""
-    own = role == "user" and len(text) <= LONGEST_TYPED and "\n" not in text.strip() and QUOTES.isdisjoint(found.text)
-    return own and (found.asked_for or found.kind in LASTING)
+    own = role == "user" and QUOTES.isdisjoint(found.text) and (found.asked_for or found.kind in LASTING)
+    return own and lasts(sentence, text)
 
 
 # ---------------------------------------------------------------- together

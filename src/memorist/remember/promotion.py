@@ -52,7 +52,7 @@ TOLD = (
     "worked",
     "resolved",
     "asked_for",
-    "typed",
+    TYPED,
     "agents",
 )  # the keys that mark a finding's data
 FINDINGS_AT_MOST = 10_000  # weighed at once, the newest

@@ -20,6 +20,13 @@ ENDINGS = ("", "e", "n", "s", "t", "en", "er", "es", "em", "te", "st", "et", "er
 SHORTEST_BASE, SHORTEST_PART = 3, 4  # letters
 JOINTS = "sn"  # between the parts of a compound
 GERMAN = 0.5  # of the words of a line
+DENIED = {
+    "nicht": "not",
+    "kein": "not",
+    "keine": "not",
+    "keinen": "not",
+    "ohne": "without",
+}  # else the opposite is asked for
 LONGEST_WORD = 40  # letters
 BOTH = 2  # English words for one that means several things
 
@@ -164,7 +171,7 @@ time: zeit uhrzeit | time zone: zeitzone | timeout: zeitüberschreitung | timest
 title: titel überschrift | today: heute | together: zusammen | token: marke | tomorrow: morgen | tool: werkzeug
 top: oben | total: gesamt insgesamt | traffic: verkehr datenverkehr | translate: übersetzen übersetzung
 truncate: kürzen kürzt abschneiden | try: versuchen versuch probieren ausprobieren
-turn off: ausmachen abstellen ausschalten | turn on: anmachen | two: zwei | type: typ tippen
+green: grün | turn off: ausmachen abstellen ausschalten | turn on: anmachen | two: zwei | type: typ tippen
 understand: verstehen verständnis | unify: vereinheitlichen | unit: einheit | unknown: unbekannt
 unstable: instabil wackelig | unused: unbenutzt ungenutzt | up front: vorab
 update: aktualisieren aktualisierung nachziehen | upgrade: hochziehen anheben aktualisierung | upload: hochladen
@@ -193,7 +200,8 @@ def _read(line: str, holds: Callable[[str], bool]) -> str:
     words = [word for piece in line.split() if (word := _bare(piece))]
     if not any(map(_shows, words)) or sum(map(_is_german, words)) < GERMAN * len(words):
         return line
-    return " ".join(filter(None, (_said(piece, holds) for piece in line.split())))
+    said = " ".join(filter(None, (_said(piece, holds) for piece in line.split())))
+    return said if " " in said else line  # a word alone asks for less than the line did
 
 
 def _bare(piece: str) -> str:
@@ -218,6 +226,8 @@ def _said(piece: str, holds: Callable[[str], bool]) -> str:
     word = _bare(piece)
     if not word or word in _english():
         return piece
+    if word in DENIED:
+        return DENIED[word]
     if _plain(word) in _function_words():
         return ""
     known = _known(word)

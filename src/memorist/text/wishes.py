@@ -11,13 +11,37 @@ WISH = re.compile(
     r"(?:\s{1,3}(?:of|this|that|it|down|to|bitte|dass|das|dir)\b)*\s{0,3}(?:[:,–-]\s{0,3}(?:dass |that )?|\s)",
     re.IGNORECASE,
 )
-# Words that nearly every sentence has which says what is to hold from now on: whether it does is for rules that take long to load.
-MAY_LAST = re.compile(
-    r"\b(?:from now on|going forward|in (?:the )?future|remember|keep in mind|note|decision|decided?|agreed|always|never|do not"
-    r"|don'?t|stop|no longer|any ?more|instead|prefer|ab (?:jetzt|sofort)|künftig|in zukunft|merke?|notiere?|beschlossen"
-    r"|entschieden|entscheidung|immer|niemals|nie|nicht mehr|keine?n?|statt)\b",
+# How a person says that something is to hold from now on, where a sentence or a clause begins. A word such as "don't" or "instead"
+# stands in every second order for one piece of work.
+_SENTENCE = r"(?:^|(?<=[.!?…] ))\s{0,3}(?:(?:please|also|ok(?:ay)?|and|bitte|und|also),? ){0,2}"
+_CLAUSE = r"(?:^|(?<=[.!?…,;:–—-] )|(?<=\band )|(?<=\bso )|(?<=\bund ))\s{0,3}"
+_FROM_NOW = r"(?:from (?:now|today) on|going forward|ab (?:jetzt|sofort|heute)|von (?:nun|jetzt) an|(?:zu)?künftig)"
+LASTS = re.compile(
+    rf"{_CLAUSE}{_FROM_NOW}\b|\b{_FROM_NOW}[.!]?$|{_SENTENCE}in (?:(?:the )?future|zukunft)\b"
+    rf"|{_SENTENCE}(?:always|never|immer|stets|nie|niemals) (?!mind\b|\w+(?:[^s\W]s|ed|ing)\b)"
+    rf"|{_SENTENCE}(?:remember|note|keep in mind|for the record|don'?t forget|merke? dir|vergiss nicht|denke? dar?an|notiere?)"
+    r"(?: (?:this|down|bitte))?(?: that\b|,? dass\b|\s?:)",
     re.IGNORECASE,
 )
+_DECIDED = re.compile(
+    rf"{_SENTENCE}(?:(?:we|i|the team)(?:'ve| have)?(?: just| now| also| all)? (?:decided|agreed)\b|(?:decision|decided|agreed) ?:"
+    r"|(?:entscheidung|beschluss|beschlossen|entschieden|vereinbart) ?:"
+    r"|(?:wir|ich|das team) (?:haben?|hat) .{0,200}\b(?:entschieden|beschlossen|geeinigt|vereinbart)\b)",
+    re.IGNORECASE,
+)
+_WORK = re.compile(
+    r"\?|\b(?:please|can you|could you|let's|i need|bitte|kannst du|könntest du)\b"
+    r"|(?:^|[.!…,;:–—-] )\s{0,3}(?:(?:and|but|so|then|now|und|aber|dann|also|jetzt) ){0,2}"
+    r"(?:add|adapt|adjust|apply|bring|build|bump|change"
+    r"|check|clean|continue|convert|create|debug|delete|deploy|do|document|draft|explain|extend|find|finish|fix|generate|give|go|help"
+    r"|implement|improve|install|investigate|list|look|make|merge|migrate|move|open|port|put|refactor|release|remove|rename|replace"
+    r"|restart|revert|review|rewrite|run|set|show|start|stop|summari[sz]e|switch|tell|test|try|turn|update|upgrade|use|wire|write"
+    r"|aktualisier\w*|änder\w*|baue?|behebe?|benenn\w*|bring|entfern\w*|ergänz\w*|erklär\w*|ersetz\w*|erstell\w*|finde?|füge?"
+    r"|implementier\w*|lege?|lösche?|mache?|migrier\w*|nimm|passe?|prüfe?|räume?|repariere?|schau|schreibe?|setze?|stelle?|starte?"
+    r"|teste?|verschiebe?|zeige?|ziehe?)\b",
+    re.IGNORECASE,
+)
+LONGEST_TYPED = 400  # characters; a longer message, and one of several lines, was pasted at least in part
 Place = Literal["project", "global"]
 _PLACES: dict[Place, str] = {
     "project": r"(?:(?:only|just|nur) )?(?:(?:for|in) this project|(?:für|in) diese[sm] projekt)(?: only)?",
@@ -27,6 +51,29 @@ PLACES: dict[Place, re.Pattern[str]] = {
     place: re.compile(rf"[,;]?\s{{0,3}}(?:\((?:{words})\)|\b(?:{words})\b):?", re.IGNORECASE)
     for place, words in _PLACES.items()
 }
+
+
+def may_last(prompt: str) -> bool:
+    """Whether somebody may say in it what is to hold from now on, in their own words: worth loading the rules for."""
+    own = len(prompt) <= LONGEST_TYPED and "\n" not in prompt.strip()
+    return own and bool(LASTS.search(prompt) or _DECIDED.search(prompt))
+
+
+def lasts(sentence: str, prompt: str) -> bool:
+    """Whether a sentence of a prompt says so. What was decided is often only told along with the work that it is about.
+
+    >>> lasts("We agreed on tabs.", "We agreed on tabs."), lasts("We agreed on tabs.", "We agreed on tabs. Fix app.py")
+    (True, False)
+    """
+    if sentence.rstrip().endswith("?") or not may_last(prompt):
+        return False
+    said = sentence.strip()
+    return bool(LASTS.search(said) or (_DECIDED.search(said) and not asks_for_work(prompt)))
+
+
+def asks_for_work(prompt: str) -> bool:
+    """Whether it asks for something to be done now, beside what is to hold from now on."""
+    return _WORK.search(LASTS.sub("•", prompt)) is not None
 
 
 def wished(said: str) -> tuple[str, Place | None]:

@@ -11,10 +11,11 @@ from typing import Any
 from memorist import checks
 from memorist.design import STEADY, Design, Lane
 from memorist.errors import StoreUnavailable
-from memorist.kinds import MEMORY
+from memorist.kinds import MEMORY, TURNS
 from memorist.memory import Memory
 from memorist.prompt.context import Wish
 from memorist.prompt.modes import Profile
+from memorist.recall.pipeline import Query, scopes_of
 from memorist.recall.stages.keep import Typed
 from memorist.store import captures
 from memorist.store.nouns import Shelf
@@ -24,7 +25,7 @@ from memorist.surfaces.agents import problems
 from memorist.surfaces.agents.clients import Agent, Moment
 from memorist.text.german import in_english
 from memorist.text.question import small_talk
-from memorist.text.wishes import MAY_LAST
+from memorist.text.wishes import may_last
 from memorist.text.words import terms
 from memorist.worth import TYPED
 
@@ -125,7 +126,7 @@ def _told(memory: Memory, moment: Moment, given: Mapping[str, Any], began: float
 
 def _asking(prompt: str) -> str:
     """A prompt without what it says to last: that asks for nothing."""
-    if not MAY_LAST.search(prompt):
+    if not may_last(prompt):
         return prompt
     from memorist.remember.extract import without_typed  # its rules take a while to load
 
@@ -133,9 +134,15 @@ def _asking(prompt: str) -> str:
 
 
 def _holds(memory: Memory, word: str) -> bool:
-    """Whether a memory of this project has that word."""
+    """Whether anything that a prompt is answered from has that word: memories, and the turns that are asked where none fits."""
     access, store, said = memory.access, memory._tools.store, terms(word)
-    shelves = [Shelf(access.space, scope, MEMORY, home) for scope in memory._homes for home in access.homes_of(scope)]
+    scopes = scopes_of(Query(""), access, memory._homes, memory.design, store)
+    shelves = [
+        Shelf(access.space, scope, layer, home)
+        for scope in scopes
+        for home in access.homes_of(scope)
+        for layer in (MEMORY, TURNS)
+    ]
     return all(store.vocabulary(term, shelves, Where(access), 1) == [term] for term in said)
 
 
