@@ -40,6 +40,19 @@ def test_what_was_typed_to_last_is_told_to_later_sessions_as_unconfirmed(work: P
         assert [hit.record.kind for hit in found] == ["turn"], "a question finds it as a memory once a person agreed"
 
 
+@pytest.mark.covers("Z3")
+def test_what_an_agent_found_beside_it_takes_no_place(work: Path) -> None:
+    """Sixty findings of a session came before the one memory that the user had, and were dropped only then."""
+    with Memory(confirm=lambda ask: True) as memory:
+        user, agent = (memory.through(replace(memory.access, origin=origin)) for origin in ("user", "agent"))
+        user.remember("Deploys to staging need the VPN, and the rollout takes a quarter of an hour.")
+        said(work, "from now on we name branches after tickets")
+        for number in range(60):
+            text = f"We decided to deploy to staging by way {number}: deploy staging {number}."
+            agent.extract(text, session="s1", role="assistant")
+    assert "VPN" in asked(prompt="how do I deploy to staging")
+
+
 def test_it_is_not_told_to_its_own_session_nor_to_another_project(work: Path) -> None:
     said(work, SAID)
     assert "unconfirmed" not in asked(session_id="s1")

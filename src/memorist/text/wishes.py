@@ -20,12 +20,12 @@ LASTS = re.compile(
     rf"{_CLAUSE}{_FROM_NOW}\b|\b{_FROM_NOW}[.!]?$|{_SENTENCE}in (?:(?:the )?future|zukunft)\b"
     rf"|{_SENTENCE}(?:always|never|immer|stets|nie|niemals) (?!mind\b|\w+(?:[^s\W]s|ed|ing)\b)"
     rf"|{_SENTENCE}(?:remember|note|keep in mind|for the record|don'?t forget|merke? dir|vergiss nicht|denke? dar?an|notiere?)"
-    r"(?: (?:this|down|bitte))?(?: that\b|,? dass\b|\s?:)",
+    r"(?: (?:this|down|bitte|for (?:later|next time)|für (?:später|das nächste mal)))?(?: that\b|,? dass\b|\s?:)"
+    rf"|{_SENTENCE}(?:decision|decided|agreed|entscheidung|beschluss|beschlossen|entschieden|vereinbart) ?:",
     re.IGNORECASE,
 )
 _DECIDED = re.compile(
-    rf"{_SENTENCE}(?:(?:we|i|the team)(?:'ve| have)?(?: just| now| also| all)? (?:decided|agreed)\b|(?:decision|decided|agreed) ?:"
-    r"|(?:entscheidung|beschluss|beschlossen|entschieden|vereinbart) ?:"
+    rf"{_SENTENCE}(?:(?:we|i|the team)(?:'ve| have)?(?: just| now| also| all)? (?:decided|agreed)\b"
     r"|(?:wir|ich|das team) (?:haben?|hat) .{0,200}\b(?:entschieden|beschlossen|geeinigt|vereinbart)\b)",
     re.IGNORECASE,
 )

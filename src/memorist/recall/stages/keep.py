@@ -18,7 +18,6 @@ from functools import lru_cache
 from math import isclose
 from typing import ClassVar
 
-from memorist.access import family_of
 from memorist.design import Tools
 from memorist.kinds import MEMORY
 from memorist.lazy import dataclass
@@ -37,7 +36,7 @@ from memorist.text.twins import (
     repeated,
     trigrams,
 )  # fmt: skip
-from memorist.worth import held_up, log_odds, logistic, typed, vouched_for
+from memorist.worth import held_up, log_odds, logistic, vouched_for
 
 BEHIND = 0.98  # of the score of a hit, for those that have to stand behind it
 VOICES = 2  # that nobody vouches for may stand before verified memories, all together: whatever the limit
@@ -60,18 +59,6 @@ class Believed:
         dropped = {id: reason for id, reason in reasons.items() if reason}
         note = f"as of {search.as_of.isoformat()}" if search.as_of else None
         return search.keeping([hit for hit in search.hits if hit.record.id not in dropped], dropped, note)
-
-
-@dataclass(frozen=True, slots=True)
-class Typed:
-    """Of what was found in sessions, only what a person typed to last: it is for the agent that works with them next."""
-
-    def __call__(self, search: Search, tools: Tools) -> Search:
-        others = [
-            hit.record.id for hit in search.hits if family_of(hit.record.scope) == "session" and not typed(hit.record)
-        ]
-        dropped = dict.fromkeys(others, "it was found in a session, and nobody typed it to last")
-        return search.keeping([hit for hit in search.hits if hit.record.id not in dropped], dropped)
 
 
 @dataclass(frozen=True, slots=True)

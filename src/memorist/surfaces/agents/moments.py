@@ -2,9 +2,11 @@
 
 import logging
 import os
+import time
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from datetime import datetime
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +18,6 @@ from memorist.memory import Memory
 from memorist.prompt.context import Wish
 from memorist.prompt.modes import Profile
 from memorist.recall.pipeline import Query, scopes_of
-from memorist.recall.stages.keep import Typed
 from memorist.store import captures
 from memorist.store.nouns import Shelf
 from memorist.store.where import Where
@@ -91,18 +92,12 @@ def _design(design: Design, moment: Moment) -> Design:
     loose = (lane for lane in design.lanes if lane.name not in STEADY)
     lanes = tuple(replace(lane, of_best=0.0) if lane.least else lane for lane in loose)
     reads = tuple(family for family in design.reads if family != "session")
-    made = replace(design, lanes=lanes or design.lanes, reads=reads)
-    return _with_typed(made) if _knows_chances(made) else made
+    # And what was typed in earlier sessions and nobody has agreed to yet, for designs that know chances.
+    return replace(design, lanes=lanes or design.lanes, reads=(*reads, TYPED) if _knows_chances(design) else reads)
 
 
 def _knows_chances(design: Design) -> bool:
     return any(lane.least for lane in design.lanes)
-
-
-def _with_typed(design: Design) -> Design:
-    """And with what was typed in earlier sessions and nobody has agreed to yet."""
-    *stages, last = design.recall
-    return replace(design, reads=(*design.reads, TYPED), recall=(*stages, Typed(), last))
 
 
 def _told(memory: Memory, moment: Moment, given: Mapping[str, Any], began: float) -> str:
@@ -117,9 +112,14 @@ def _told(memory: Memory, moment: Moment, given: Mapping[str, Any], began: float
             return ""
         shown = frozenset(_shown(memory, session, began)) if session else frozenset()
         # A summary repeats earlier prompts, and so is near many; and that the same was asked before is no answer.
-        where = {**(wish.where or {}), "kind": {"$ne": "summary"}, "text": {"$ne": given["prompt"].strip()}}
+        where = {
+            **(wish.where or {}),
+            "kind": {"$ne": "summary"},
+            "text": {"$ne": given["prompt"].strip()},
+            "passed_on": True,
+        }
         limit = FEW if _knows_chances(memory.design) else None
-        asked = in_english(prompt, lambda word: _holds(memory, word))
+        asked = in_english(prompt, _holder(memory))
         wish = replace(wish, query=asked, shown=shown, min_relevance=ENOUGH, further=FURTHER, limit=limit, where=where)
     return memory._context(wish).text
 
@@ -133,17 +133,17 @@ def _asking(prompt: str) -> str:
     return without_typed(prompt)
 
 
-def _holds(memory: Memory, word: str) -> bool:
-    """Whether anything that a prompt is answered from has that word: memories, and the turns that are asked where none fits."""
-    access, store, said = memory.access, memory._tools.store, terms(word)
-    scopes = scopes_of(Query(""), access, memory._homes, memory.design, store)
-    shelves = [
-        Shelf(access.space, scope, layer, home)
-        for scope in scopes
-        for home in access.homes_of(scope)
-        for layer in (MEMORY, TURNS)
-    ]
-    return all(store.vocabulary(term, shelves, Where(access), 1) == [term] for term in said)
+def _holder(memory: Memory) -> Callable[[str], bool]:
+    """Whether anything that a prompt is answered from has a word: memories, and the turns that are asked where none fits."""
+    access, store = memory.access, memory._tools.store
+
+    @cache
+    def shelves() -> list[Shelf]:  # most prompts are in English, and never ask
+        scopes = scopes_of(Query(""), access, memory._homes, memory.design, store)
+        homes = [(scope, home) for scope in scopes for home in access.homes_of(scope)]
+        return [Shelf(access.space, scope, layer, home) for scope, home in homes for layer in (MEMORY, TURNS)]
+
+    return lambda word: all(store.vocabulary(term, shelves(), Where(access), 1) == [term] for term in terms(word))
 
 
 def _captured(memory: Memory, agent: Agent, moment: Moment, given: Mapping[str, Any]) -> None:
@@ -172,9 +172,9 @@ def _session(given: Mapping[str, Any]) -> str | None:
 def _shown(memory: Memory, session: str, began: float) -> set[str]:
     """What this session was shown before this hook began, and is still as it was. What was noted since, a server's process noted
     for this very hook, which did not hear it."""
-    when: dict[str, datetime] = {}
+    when, now = dict[str, datetime](), time.time()
     for line in memory._tools.store.receipts(memory.space, LOOKED_BACK):
-        if line.session == session and line.surface == SURFACE and line.at.timestamp() < began:
+        if line.session == session and line.surface == SURFACE and not began <= line.at.timestamp() <= now:
             for id in line.ids:
                 when.setdefault(id, line.at)  # the newest line comes first
     records = memory._tools.store.get(list(when), Where(memory.access))
