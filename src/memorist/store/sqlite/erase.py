@@ -77,7 +77,7 @@ def erased_messages(one: apsw.Connection, secret: str | None) -> list[KeyUse]:
     if one.execute("SELECT value FROM settings WHERE name = 'secret'").get != secret:
         return []
     rows = one.execute("SELECT key, draft, record, outcome, at FROM key_uses WHERE outcome = ?", (ERASED_MESSAGE,))
-    return [KeyUse(*use, from_micros(at)) for *use, at in rows]
+    return [KeyUse(key, draft, record, outcome, from_micros(at)) for key, draft, record, outcome, at in rows]
 
 
 def _events_about(one: apsw.Connection, names: str, heads: str) -> list[int]:
