@@ -108,6 +108,8 @@ class _Signature:
     """What a class takes, for whoever asks: then its real `__init__` is made, which knows."""
 
     def __get__(self, one: Any, cls: Any) -> Any:
+        if one is not None:  # it may be called itself, and that takes something else
+            raise AttributeError("__signature__")
         from inspect import signature  # which a command needs not
 
         getattr(cls.__init__, "settle", lambda: None)()

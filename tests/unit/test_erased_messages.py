@@ -100,6 +100,20 @@ def test_a_backup_from_before_does_not_bring_it_back(tmp_path: Path, name: str) 
         assert [each.outcome for each in again.outcomes] == ["refused", "repeated", "repeated"]
 
 
+@pytest.mark.parametrize("name", ["memory.db", "memory.json"])
+def test_a_backup_from_before_the_message_does_not_bring_it_back(tmp_path: Path, name: str) -> None:
+    with Memory(tmp_path / name, project="atlas") as memory:
+        memory.remember("Logs go to Loki.")
+        backup = memory.backup(tmp_path / f"before-{name}")
+        memory.ingest(NAMED, session="s1")
+        erased(memory, SAFE)
+    restore(tmp_path / name, backup, now_utc())
+    with Memory(tmp_path / name, project="atlas") as memory:
+        again = memory.ingest(NAMED, session="s1")
+        assert [each.outcome for each in again.outcomes] == ["refused", "added", "added"]
+        assert all(each.ok for each in memory.doctor() if each.check in ("file", "journal"))
+
+
 def test_an_id_that_may_tell_what_was_said_goes_with_its_turn(memory: Memory) -> None:
     id = hashlib.sha256(SAFE.encode()).hexdigest()
     memory.ingest([{"id": id, "role": "user", "content": SAFE}], session="s1")

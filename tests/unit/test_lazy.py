@@ -134,3 +134,14 @@ def test_what_a_class_takes_can_be_asked_before_a_value_was_made() -> None:
     assert list(inspect.signature(Longer).parameters) == ["name", "parts", "more", "hidden", "last"]
     assert list(inspect.signature(Wide).parameters) == list("abcdef") and Wide(1) == Wide(1, 2, 3, 4, 5, 6)
     assert list(inspect.signature(Open).parameters) == ["name", "many"]
+
+
+def test_a_value_that_can_be_called_tells_what_its_call_takes() -> None:
+    @dataclass(frozen=True, slots=True)
+    class Stage:
+        name: str = "stage"
+
+        def __call__(self, search: str, tools: int) -> None: ...
+
+    assert list(inspect.signature(Stage()).parameters) == ["search", "tools"]
+    assert list(inspect.signature(Stage).parameters) == ["name"]

@@ -18,7 +18,7 @@ from memorist.records import now_utc
 from memorist.store.files import AUTOMATIC, clear_leftovers, maker_is_gone, remove, replace_private
 from memorist.store.journal import Anchor
 from memorist.store.lineage import Lineage
-from memorist.store.nouns import ChainLink, parts
+from memorist.store.nouns import ChainLink, Commit, KeyUse, parts
 from memorist.store.open import files_of, folders_of, names_in_use, open_copy
 from memorist.store.protocol import Store
 from memorist.store.traces import ErasedIds
@@ -76,6 +76,12 @@ def erase_again(store: Store, ids: Iterable[str], spaces: Collection[str], who: 
             if store.scrub(()) is None:
                 writer.scrubbed(space, mark)
     writer.close()
+
+
+def refuse_messages(store: Store, keys: Iterable[KeyUse]) -> None:
+    """Messages that were erased in the store stay away from this one as well, though it may be from before they came."""
+    with store.transaction():
+        store.write(Commit(keys=[use for use in keys if store.key_use(use.key) is None]))
 
 
 def erase_what_is_listed(store: Store, db: Path, more: Set[str] = frozenset()) -> None:

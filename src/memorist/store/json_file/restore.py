@@ -11,13 +11,14 @@ from pathlib import Path
 
 from memorist.errors import Invalid, MemoristError, StoreDamaged
 from memorist.records import now_utc
-from memorist.store.copies import erase_what_is_listed, keeping_anchor, put_anchor_aside, set_anchor
+from memorist.store.copies import erase_what_is_listed, keeping_anchor, put_anchor_aside, refuse_messages, set_anchor
 from memorist.store.files import COPY, create_private, unfinished_prefix
 from memorist.store.json_file import files as json_files
 from memorist.store.json_file import snapshot as json_snapshot
 from memorist.store.json_file.files import Files
 from memorist.store.json_file.snapshot import Unreadable
 from memorist.store.json_file.store import JsonFileStore
+from memorist.store.sqlite.erase import erased_messages
 from memorist.store.writer import Writer
 
 
@@ -65,6 +66,8 @@ def _replace(db: Path, source: JsonFileStore, kept: Path | None) -> None:
     with closing(JsonFileStore(db)) as present:
         erased = {sealed.record.id for sealed in present.seals() if sealed.record.state == "erased"}
         erase_what_is_listed(source, db, erased)
+        with closing(present.connect()) as one:
+            refuse_messages(source, erased_messages(one, source.setting("secret")))
         if kept:
             with keeping_anchor(db, kept):
                 present.backup(kept)

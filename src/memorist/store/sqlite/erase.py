@@ -16,9 +16,10 @@ from pathlib import Path
 import apsw
 
 from memorist.errors import StoreUnavailable
+from memorist.records import from_micros
 from memorist.store.files import pause
 from memorist.store.index import CHUNKS
-from memorist.store.nouns import ERASED_MESSAGE, MESSAGE_KEPT, Erased
+from memorist.store.nouns import ERASED_MESSAGE, MESSAGE_KEPT, Erased, KeyUse
 from memorist.store.sqlite.connection import Connections
 from memorist.store.traces import SHORTEST, finder, tells
 from memorist.store.where import canonical
@@ -69,6 +70,14 @@ def take_out_traces(
     _drop_receipts(one, set(ids), set(heads), gone)
     _withdraw_questions(one, set(ids), gone)
     return Erased(tuple(events), gone, _unlearn(one, set(ids), gone))
+
+
+def erased_messages(one: apsw.Connection, secret: str | None) -> list[KeyUse]:
+    """The keys of messages whose turns were erased in this store; none of one with another secret, where they mean nothing."""
+    if one.execute("SELECT value FROM settings WHERE name = 'secret'").get != secret:
+        return []
+    rows = one.execute("SELECT key, draft, record, outcome, at FROM key_uses WHERE outcome = ?", (ERASED_MESSAGE,))
+    return [KeyUse(key, draft, record, outcome, from_micros(at)) for key, draft, record, outcome, at in rows]
 
 
 def _events_about(one: apsw.Connection, names: str, heads: str) -> list[int]:

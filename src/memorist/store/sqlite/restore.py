@@ -17,11 +17,13 @@ import apsw
 
 from memorist.errors import Invalid, StoreDamaged
 from memorist.records import now_utc
-from memorist.store.copies import erase_what_is_listed, keeping_anchor, put_anchor_aside, set_anchor
+from memorist.store.copies import erase_what_is_listed, keeping_anchor, put_anchor_aside, refuse_messages, set_anchor
 from memorist.store.files import COPY, create_private, size_of, unfinished_prefix
 from memorist.store.fork import inside
+from memorist.store.nouns import KeyUse
 from memorist.store.sqlite.connection import explained
 from memorist.store.sqlite.doctor import NOT_OF_THE_FILE
+from memorist.store.sqlite.erase import erased_messages
 from memorist.store.sqlite.migrate import SCHEMA, copy_verified, migrations_in, version_of
 from memorist.store.sqlite.store import SqliteStore
 from memorist.store.writer import Writer
@@ -39,7 +41,9 @@ def replaced(db: Path, backup: Path, now: datetime) -> Path | None:
         with keeping_anchor(db, aside):
             kept = _keep(db, aside)
         with closing(SqliteStore(fresh)) as store:  # what was erased stays erased, though the backup is from before
-            erase_what_is_listed(store, db, _erased_in(db))
+            ids, messages = _erased_in(db, store.setting("secret"))
+            erase_what_is_listed(store, db, ids)
+            refuse_messages(store, messages)
             head = store.head()
         put_anchor_aside(db, kept)
         try:
@@ -72,13 +76,15 @@ def _verify(backup: Path, fresh: Path) -> None:
             raise StoreDamaged(f"{backup} is damaged ({said}); the store was left as it is")
 
 
-def _erased_in(db: Path) -> set[str]:
-    """What the present store knows to be erased; a damaged or missing one knows nothing, but the list beside it does."""
+def _erased_in(db: Path, secret: str | None) -> tuple[set[str], list[KeyUse]]:
+    """What the present store knows to be erased, and which messages. A damaged or missing one knows nothing; of the first, the list
+    beside it does."""
     try:
         with closing(_connection(db, apsw.SQLITE_OPEN_READONLY)) as one:
-            return {str(id) for (id,) in one.execute("SELECT id FROM records WHERE state = 'erased'")}
+            ids = {str(id) for (id,) in one.execute("SELECT id FROM records WHERE state = 'erased'")}
+            return ids, erased_messages(one, secret)
     except apsw.Error:
-        return set()
+        return set(), []
 
 
 def _wrong(store: SqliteStore, repair: bool = False) -> list[str]:
