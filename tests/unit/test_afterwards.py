@@ -329,6 +329,19 @@ def test_turns_that_several_processes_heard_count_together(tmp_path: Path) -> No
         assert findings(memory) == [spoken(0)]
 
 
+def test_turns_of_what_is_no_session_start_nothing_in_each_new_process(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    read: list[object] = []
+    monkeypatch.setattr(afterwards, "_read", lambda *talk: read.append(talk))
+    for first in range(0, 24, 4):
+        with Memory(tmp_path / "m.db", embed="none", design=READS) as memory:
+            for n in range(first, first + 4):
+                memory.remember(spoken(n), kind="turn", session="loose")
+            settled(memory)
+    assert read == []
+
+
 @pytest.mark.covers("C4-6")
 def test_nobody_waits_for_the_model_that_reads_it(tmp_path: Path) -> None:
     go_on, began = threading.Event(), threading.Event()

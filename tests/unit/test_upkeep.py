@@ -1,6 +1,7 @@
 """The runner of upkeep: shows before it does, claims, goes on where another stopped, and can be taken back."""
 
 import gc
+import os
 import time
 from dataclasses import dataclass, replace
 from datetime import timedelta
@@ -100,6 +101,16 @@ def test_a_step_begins_nothing_more_after_a_while_because_others_wait(tmp_path: 
         assert (job.seen, len(done.changed)) == ([0, 1, 2, 3], 4), "each is written before the next is begun"
         assert not any(job.searched) and gc.isenabled(), "nor does anybody wait for a search for garbage"
         assert runs(memory) == [("done", 4)] and len(memory.undo(done.batch).changed) == 4
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="no forks here")
+def test_a_child_of_a_step_searches_for_garbage_again() -> None:
+    with runner._garbage_stays():
+        child = os.fork()
+        if not child:
+            os._exit(gc.isenabled())
+        assert not gc.isenabled()
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 1 and gc.isenabled()
 
 
 def test_a_run_is_one_batch_in_short_transactions_and_one_undo(memory: Memory) -> None:

@@ -125,12 +125,15 @@ def _record_of(talk: Overhears, where: Where, store: Store) -> Record | None:
 
 
 def _unread(talk: Overhears, turn: Record, where: Where, store: Store) -> int:
-    """How many turns there are up to this one that were not read yet."""
+    """How many turns there are up to this one that were not read yet. Of what is no open session nothing is read."""
     from memorist.session import close, name
 
     record = _record_of(talk, where, store)
-    after = 0 if record is None else close.read_until(record)
-    unread = _of(talk, name.TURN, where).also("number", "gt", after).also("number", "lte", turn.number)
+    if record is None or record.data.get("state") != name.OPEN:
+        return 0
+    unread = (
+        _of(talk, name.TURN, where).also("number", "gt", close.read_until(record)).also("number", "lte", turn.number)
+    )
     return sum(store.count(unread).values())
 
 

@@ -7,6 +7,7 @@ over, proposes what is left, and continues in the same batch, so that one `undo`
 """
 
 import gc
+import os
 import secrets
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -274,7 +275,7 @@ class Runner:
         """Applies some changes and the checkpoint in one transaction. → with the ids that are left for the next. None if another
         process has taken the run over."""
         now = self.by.now()
-        with _garbage_stays(), self.by.writer.transaction():
+        with self.by.writer.transaction(), _garbage_stays():
             if not self._is_ours(run):
                 return None
             before = len(report.changed)
@@ -308,17 +309,35 @@ class Runner:
             self.by.writer.save_run(replace(run, lease=now, updated=now))
 
 
+_staying: list[None] = []  # one for each step, in any thread, during which garbage stays
+
+
 @contextmanager
 def _garbage_stays() -> Iterator[None]:
-    """Around a transaction: a search for garbage in all that a night has read takes longer than its steps, and others would wait
+    """In a transaction: a search for garbage in all that a night has read takes longer than its steps, and others would wait
     for it. It comes between two of them."""
-    was_on = gc.isenabled()
+    if not gc.isenabled() and not _staying:
+        yield
+        return
+    _staying.append(None)
     gc.disable()
     try:
         yield
     finally:
-        if was_on:
+        _staying.pop()
+        if not _staying:
             gc.enable()
+
+
+def _search_again() -> None:
+    """In a child that was forked in the middle of a step, which nobody there will end."""
+    if _staying:
+        _staying.clear()
+        gc.enable()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_search_again)
 
 
 def busy(job: str) -> str:
