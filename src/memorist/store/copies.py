@@ -6,6 +6,7 @@ the copy. A backup that a user made is the user's; it is named, and a restore of
 
 import os
 import re
+import time
 from collections.abc import Collection, Iterable, Iterator, Sequence, Set
 from contextlib import closing, contextmanager, suppress
 from dataclasses import field, replace
@@ -28,6 +29,7 @@ from memorist.store.writer import Writer, unscrubbed
 ON_REQUEST = re.compile(r"\.backup-[0-9TZ]+")
 LEFT_BY_0_1_0 = re.compile(r"\.(before-[\w.-]+\.bak|(replaced|backup)-[0-9TZ]+)\.partial|\.restoring-\w+")
 IDS_AT_ONCE = 200
+LATE, LATE_NOTES = 0.05, 4  # seconds between two looks at the anchor of a restored store, and how many
 
 
 @dataclass(slots=True)
@@ -115,6 +117,15 @@ def put_anchor_aside(db: Path, kept: Path | None) -> None:
 
 def set_anchor(db: Path, head: ChainLink | None) -> None:
     Anchor(db).reset(head)
+
+
+def settle_anchor(db: Path, store: Store) -> None:
+    """Somebody may note late what they had written into the journal that was replaced: for a moment it is looked after."""
+    set_anchor(db, store.head())
+    for _ in range(LATE_NOTES):
+        time.sleep(LATE)
+        if Anchor(db).lost(store):
+            set_anchor(db, store.head())
 
 
 def remove_unfinished(store: Store) -> Cleaning:

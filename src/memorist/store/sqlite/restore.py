@@ -17,7 +17,14 @@ import apsw
 
 from memorist.errors import Invalid, StoreDamaged
 from memorist.records import now_utc
-from memorist.store.copies import erase_what_is_listed, keeping_anchor, put_anchor_aside, refuse_messages, set_anchor
+from memorist.store.copies import (
+    erase_what_is_listed,
+    keeping_anchor,
+    put_anchor_aside,
+    refuse_messages,
+    set_anchor,
+    settle_anchor,
+)
 from memorist.store.files import COPY, create_private, size_of, unfinished_prefix
 from memorist.store.fork import inside
 from memorist.store.nouns import KeyUse
@@ -53,7 +60,7 @@ def replaced(db: Path, backup: Path, now: datetime) -> Path | None:
     set_anchor(db, head)
     with closing(SqliteStore(db)) as store:
         erase_what_is_listed(store, db)
-        set_anchor(db, store.head())  # again: somebody may have noted what they had written just before
+        settle_anchor(db, store)
     return kept
 
 
