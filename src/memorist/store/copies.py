@@ -29,7 +29,8 @@ from memorist.store.writer import Writer, unscrubbed
 ON_REQUEST = re.compile(r"\.backup-[0-9TZ]+")
 LEFT_BY_0_1_0 = re.compile(r"\.(before-[\w.-]+\.bak|(replaced|backup)-[0-9TZ]+)\.partial|\.restoring-\w+")
 IDS_AT_ONCE = 200
-LATE, LATE_NOTES = 0.05, 4  # seconds between two looks at the anchor of a restored store, and how many
+LOOKS_AT_ANCHOR = 4  # of a restored store
+BETWEEN_LOOKS = 0.05  # seconds
 
 
 @dataclass(slots=True)
@@ -122,8 +123,8 @@ def set_anchor(db: Path, head: ChainLink | None) -> None:
 def settle_anchor(db: Path, store: Store) -> None:
     """Somebody may note late what they had written into the journal that was replaced: for a moment it is looked after."""
     set_anchor(db, store.head())
-    for _ in range(LATE_NOTES):
-        time.sleep(LATE)
+    for _ in range(LOOKS_AT_ANCHOR):
+        time.sleep(BETWEEN_LOOKS)
         if Anchor(db).lost(store):
             set_anchor(db, store.head())
 
