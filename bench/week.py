@@ -9,6 +9,7 @@ import json
 import multiprocessing
 import os
 import re
+import runpy
 import statistics
 import sys
 import tempfile
@@ -20,7 +21,6 @@ from itertools import groupby
 from pathlib import Path
 from typing import Any
 
-import memorist.__main__
 from bench.speed import Measure, folder
 from memorist import Memory
 
@@ -147,7 +147,7 @@ def _command(words: list[str], place: Path, environment: dict[str, str], streams
         os.dup2(stream.detach(), number)
     sys.stdin, sys.stdout = os.fdopen(0), os.fdopen(1, "w")
     sys.argv = ["memorist", *words]
-    memorist.__main__.main()
+    runpy.run_module("memorist", run_name="__main__")  # as `python -m memorist` does
 
 
 class Work:
