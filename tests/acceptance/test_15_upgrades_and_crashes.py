@@ -244,7 +244,7 @@ def test_a_kill_in_the_middle_of_an_upgrade_leaves_old_or_new_never_between(tmp_
         path = tmp_path / f"{number}.db"
         shutil.copy(original, path)
         child = Child(lambda say, path=path: opening(path, schema)())
-        time.sleep(chance.uniform(0, 0.08))
+        time.sleep(chance.uniform(0, 0.08) * (number % 4) / 3)  # every fourth at once, however busy the machine is
         child.kill()
         seen.add(assert_old_or_new(path))
         assert dump(path) == before
