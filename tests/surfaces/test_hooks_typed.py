@@ -13,11 +13,11 @@ from surfaces.test_hooks import line, told
 SAID = "from now on we format everything with ruff, black is gone"
 
 
-def said(work: Path, *prompts: str) -> None:
+def said(work: Path, *prompts: str, name: str = "s1") -> None:
     """A session in which a person typed that, over by now and read."""
-    file = work.parent / "s1.jsonl"
+    file = work.parent / f"{name}.jsonl"
     file.write_text("".join(line("user", prompt, f"u{place}") for place, prompt in enumerate(prompts)))
-    told("claude-code", "SessionEnd", transcript_path=str(file))
+    told("claude-code", "SessionEnd", transcript_path=str(file), session_id=name)
     with Memory() as memory:
         capture.read_all(capture.recorder(memory))
 
@@ -116,3 +116,16 @@ def test_a_german_prompt_finds_german_notes_of_all_projects(work: Path) -> None:
 def test_a_german_prompt_finds_what_was_said_in_german(prompt: str, work: Path) -> None:
     said(work, prompt)
     assert "Monatsende" in asked(prompt=WHEN)
+
+
+def test_what_was_typed_in_other_sessions_does_not_hide_what_an_open_one_said(work: Path) -> None:
+    """OpenCode tells of no end, so of its session there is only the turn."""
+    for number, name in enumerate(("claude-code", "codex", "gemini")):
+        said(work, f"We decided that the {name} budget is {100 + number} euros.", name=f"s{number}")
+    with Memory() as memory:
+        told_so = {"role": "user", "content": "We decided that the opencode budget is 103 euros.", "id": "m1"}
+        capture.keep(capture.recorder(memory), "opencode", "open", [told_so], compacts=False)
+    text = asked(prompt="what is the opencode budget?", session_id="new")
+    first, *others = (each for each in text.splitlines() if "budget" in each)
+    assert "103 euros" in first
+    assert len(others) == len(set(others)) and all("unconfirmed" in each for each in others), "and nothing twice"

@@ -45,7 +45,7 @@ from memorist.text.question import question_of, small_talk
 from memorist.text.triggers import FIRED
 from memorist.text.visible import quoted
 from memorist.text.words import query_terms
-from memorist.worth import TYPED
+from memorist.worth import TYPED, typed
 
 if TYPE_CHECKING:
     from memorist.models.embed import Floats
@@ -351,15 +351,17 @@ def _of_talk(
 ) -> tuple[Search, tuple[Step, ...], str | None]:
     """What the conversations answer, beside what memories hold of it; every hit of theirs says where it is from."""
     search, more = run(design.recall, talk, tools)
-    said = [replace(hit, why={**hit.why, "conversation": 1.0}) for hit in search.hits]
-    if _relevance(search) < AHEAD * _relevance(held):
-        lost = {hit.record.id: "memories answer this as well" for hit in said}
+    repeated = {hit.record.id: "what was found in it is told" for hit in search.hits if _told_of(hit.record, held)}
+    new = (hit for hit in search.hits if hit.record.id not in repeated)
+    said = [replace(hit, why={**hit.why, "conversation": 1.0}) for hit in new]
+    if _relevance(search.but(hits=tuple(said))) < AHEAD * _relevance(held):
+        lost = repeated | {hit.record.id: "memories answer this as well" for hit in said}
         return held, (*trace, *more, Step("Turns", len(held.hits), 0.0, lost, NOT_FROM_TALK)), None
     both, dropped = _beside(said, held, design, tools)
-    dropped |= {
+    dropped |= repeated | {
         hit.record.id: f"rank {n}, asked for {talk.limit}" for n, hit in enumerate(both[talk.limit :], talk.limit + 1)
     }
-    step = Step("Turns", len(both) - len(dropped), 0.0, dropped, FROM_TALK if because else BETTER_TALK)
+    step = Step("Turns", min(len(both), talk.limit), 0.0, dropped, FROM_TALK if because else BETTER_TALK)
     silent = None if both else f"{because}; conversations: {search.empty_because or _all_dropped(more)}"
     notes = tuple(dict.fromkeys((*held.notes, *search.notes)))
     return search.but(hits=tuple(both[: talk.limit]), notes=notes), (*trace, step, *more), silent
@@ -375,6 +377,12 @@ def _beside(said: Sequence[Hit], held: Search, design: Design, tools: Tools) -> 
     return [*fired, *sorted(both.hits, key=lambda hit: -hit.score)], dict(both.dropped)
 
 
+def _told_of(turn: Record, held: Search) -> bool:
+    """Whether what a person typed there to last is among the hits already."""
+    found = (hit.record.provenance for hit in held.hits if typed(hit.record))
+    return any(each.session == turn.provenance.session and turn.number in (each.messages or ()) for each in found)
+
+
 def _came_up(hits: Sequence[Hit]) -> tuple[list[Hit], list[Hit]]:
     """What triggers brought up, which does not say that the question is answered; and the others."""
     return [hit for hit in hits if FIRED in hit.why], [hit for hit in hits if FIRED not in hit.why]
@@ -382,15 +390,19 @@ def _came_up(hits: Sequence[Hit]) -> tuple[list[Hit], list[Hit]]:
 
 def _relevance(search: Search) -> float:
     """Of the first hit, which is the same for every limit, and of what its triggers brought before it, where that would have been
-    found anyhow. A design without chances is as sure as it can be."""
+    found anyhow. A design without chances is as sure as it can be. What a person typed and nobody agreed to answers no better
+    than a turn."""
     fired, found = _came_up(search.hits)
-    first = [hit.why.get("relevance", 1.0) for hit in found[:1]]
+    first = [hit.why.get("relevance", 1.0) / (AHEAD if typed(hit.record) else 1) for hit in found[:1]]
     return max((*first, *(hit.why.get("relevance", 0.0) for hit in fired)), default=0.0)
 
 
 def _poor(search: Search) -> bool:
-    """Whether memories answer so poorly that conversations may be better. Who names a bound has judged that."""
-    return search.min_relevance is None and _relevance(search) < POOR
+    """Whether memories answer so poorly that conversations may be better. Who names a bound has judged that, but for what nobody
+    agreed to yet."""
+    if search.min_relevance is None:
+        return _relevance(search) < POOR
+    return all(typed(hit.record) for hit in search.hits)
 
 
 def _turns(query: Query, asked: Search, scopes: tuple[str, ...], who: Access, tools: Tools) -> Search | None:
