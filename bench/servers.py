@@ -30,6 +30,7 @@ CLIENTS = 16
 QUESTIONS, WRITES = 480, 480
 TURN = 60  # calls of a turn, a third of them in process
 CORES = 2
+SYNCS_IN = 5  # milliseconds, at the least, on the slower disk that is played: about what a laptop's takes
 OF_A_PROCESS = 2  # the kind of clock that Linux has for the processor time of any process
 PEERS = Path(os.environ.get("PEERS", "/tmp/memorist-peers"))
 
@@ -54,11 +55,13 @@ def _children(pid: int) -> list[int]:
 
 
 @contextmanager
-def serving(db: Path, *options: str) -> Iterator[tuple[str, int]]:
+def serving(db: Path, *options: str, environment: Mapping[str, str] | None = None) -> Iterator[tuple[str, int]]:
     """`memorist serve` in a process of its own: its address and its process."""
     words = [sys.executable, "-X", "faulthandler", "-m", "memorist", "serve", "--db", str(db), "--port", "0", "--json"]
     words += options
-    with subprocess.Popen(words, stdout=subprocess.PIPE, text=True) as process:
+    with subprocess.Popen(
+        words, stdout=subprocess.PIPE, text=True, env={**os.environ, **(environment or {})}
+    ) as process:
         assert process.stdout is not None
         try:
             yield _document(process.stdout)["url"], process.pid
@@ -177,14 +180,41 @@ def drive(url: str, path: str, bodies: Sequence[Mapping[str, Any]], clients: int
     return load
 
 
-def fsync_floor(place: Path, count: int = 200) -> float:
+FLOOR = """
+import os, sys, time
+count = 200
+with open(sys.argv[1], "wb", buffering=0) as file:
+    started = time.perf_counter()
+    for _ in range(count):
+        file.write(bytes(4096))
+        os.fsync(file.fileno())
+print(count / (time.perf_counter() - started))
+"""
+
+
+def fsync_floor(place: Path, environment: Mapping[str, str] | None = None) -> float:
     """How often a second a page can be appended to a file and be on the disk."""
-    with (place / "floor").open("wb", buffering=0) as file:
-        started = time.perf_counter()
-        for _ in range(count):
-            file.write(b"\0" * 4096)
-            os.fsync(file.fileno())
-        return count / (time.perf_counter() - started)
+    words = [sys.executable, "-c", FLOOR, str(place / "floor")]
+    return float(
+        subprocess.run(words, env={**os.environ, **(environment or {})}, capture_output=True, check=True).stdout
+    )
+
+
+SLOW_DISK = """
+#define _GNU_SOURCE
+#include <sys/syscall.h>
+#include <unistd.h>
+int fsync(int file) { usleep(%(us)d); return syscall(SYS_fsync, file); }
+int fdatasync(int file) { usleep(%(us)d); return syscall(SYS_fdatasync, file); }
+"""
+
+
+def slow_disk(place: Path) -> dict[str, str]:
+    """What a process is started with whose disk is to take some milliseconds for each sync, however quick it is."""
+    source, library = place / "slow.c", place / "slow.so"
+    source.write_text(SLOW_DISK % {"us": SYNCS_IN * 1000})
+    subprocess.run(["cc", "-shared", "-fPIC", "-o", str(library), str(source)], check=True)
+    return {"LD_PRELOAD": str(library)}
 
 
 def http(size: int = 10_000) -> Iterator[Measure]:
@@ -202,6 +232,9 @@ def http(size: int = 10_000) -> Iterator[Measure]:
                 yield from _writing(served, fsync_floor(place))
                 yield from _both(url, size, questions, fsync_floor(place))
                 yield Measure(f"HTTP at {size:,}: memory of the server and its workers", rss_mb(pid), "MB")
+            slow = slow_disk(place)
+            with serving(db, "--workers", str(CORES), environment=slow) as (url, _):
+                yield _on_a_slow_disk(url, size, fsync_floor(place, slow))
 
 
 def _beside(served: Served, verb: str, path: str, name: str, words: Sequence[str]) -> Beside:
@@ -326,6 +359,17 @@ def _writing(served: Served, floor: float) -> Iterator[Measure]:
     yield Measure(f"{name}: durable writes a second", load.rate, "/s", floor / 2, at_least=True, detail=detail)
     yield Measure(f"{name}: p99", load.p(0.99), "ms", detail=f"median {load.p(0.5):.1f} ms")
     yield Measure(f"HTTP remember at {size:,}: CPU over the call in process", told.over, "ms", 1, detail=told.detail)
+
+
+def _on_a_slow_disk(url: str, size: int, floor: float) -> Measure:
+    """Where the disk is what limits, and not the processor."""
+    texts = [*Corpus(37).memories(WRITES // 2 + CLIENTS)]
+    bodies = [{"text": text} for text in texts]
+    drive(url, "/v1/memories", bodies[:CLIENTS], CLIENTS)
+    load = drive(url, "/v1/memories", bodies[CLIENTS:], CLIENTS)
+    name = f"HTTP remember at {size:,}, {CLIENTS} clients, a disk that syncs in {SYNCS_IN} ms: durable writes a second"
+    detail = f"bare fsync {floor:,.0f}/s; p99 {load.p(0.99):.0f} ms"
+    return Measure(name, load.rate, "/s", floor / 2, at_least=True, detail=detail)
 
 
 def _both(url: str, size: int, questions: Sequence[str], floor: float) -> Iterator[Measure]:

@@ -4,7 +4,6 @@
 obey or hide, and tables escape everything.
 """
 
-import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import fields, is_dataclass
 from datetime import date, datetime
@@ -99,20 +98,13 @@ USUALLY: Mapping[type, Callable[[Any], Any]] = {
 }  # fmt: skip
 
 
-def as_json(value: Any) -> str:
-    """What `plain` gives of a value, written as JSON, without the copy in between. Names in mappings must be texts."""
-    return _encode(value)
-
-
-def _spread(value: Any) -> Any:
-    """What JSON does not know, in terms that it does; what is in it is asked for again."""
+def spread(value: Any) -> Any:
+    """A value that JSON does not know, in terms that it does, for a writer of JSON that asks again for what is in it: as `plain`,
+    without the copy in between. Names in mappings must be texts."""
     if not isinstance(value, Noun) or type(value).to_dict is not Noun.to_dict:
         return plain(value)
     names, values = _read_by(cast(Any, type(value)))
     return dict(zip(names, values(value), strict=True))
-
-
-_encode = json.JSONEncoder(separators=(",", ":"), default=_spread).encode
 
 
 def in_words(value: Any) -> str:

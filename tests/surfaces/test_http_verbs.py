@@ -129,6 +129,14 @@ def steady(value: Any) -> Any:
     return round(value, 2) if isinstance(value, float) else value
 
 
+def test_the_largest_numbers_and_characters_of_any_script_come_back_as_they_went_in(client: Client) -> None:
+    data = {"large": 2**63 - 1, "small": 1 - 2**63, "東京": "🎉 \u2028", "tiny": 1e-300}
+    added = client("POST", "/v1/memories", {"text": "The counter has 64 bits", "data": data})
+    assert added.status == 201
+    id = added.json["id"]
+    assert client("GET", f"/v1/memories/{id}").json["data"] == data
+
+
 @pytest.mark.covers("W4-1")
 def test_the_same_calls_give_the_same_answers_over_http_and_in_the_library(tmp_path: Path) -> None:
     """One after another, on two stores that began alike."""

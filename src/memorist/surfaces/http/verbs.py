@@ -16,10 +16,12 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qsl, quote, urlencode
 
+import orjson
+
 from memorist.commands import Verb
 from memorist.errors import Conflict, Invalid, MemoristError, OutOfScope
 from memorist.memory import Memory
-from memorist.noun import as_json
+from memorist.noun import plain, spread
 from memorist.records import Outcome, Record
 from memorist.store.where import Order
 from memorist.surfaces import wire
@@ -70,12 +72,20 @@ class Reply:
 
     @classmethod
     def of(cls, value: Any, status: int = 200, **headers: str) -> "Reply":
-        return cls(status, as_json(value).encode(), {"content-type": JSON_TYPE, **headers})
+        return cls(status, written(value), {"content-type": JSON_TYPE, **headers})
 
     @classmethod
     def of_problem(cls, error: BaseException, request_id: str) -> "Reply":
         status, headers, body = told(error, request_id)
         return cls(status, body, {name.decode(): value.decode() for name, value in headers})
+
+
+def written(value: Any) -> bytes:
+    """A value of ours as JSON."""
+    try:
+        return orjson.dumps(value, default=spread, option=orjson.OPT_PASSTHROUGH_DATACLASS)
+    except orjson.JSONEncodeError:  # half a character, in a question that is told back
+        return json.dumps(plain(value), separators=(",", ":")).encode()
 
 
 # ---------------------------------------------------------------- from a request to the facade and back
