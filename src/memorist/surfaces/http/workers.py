@@ -130,7 +130,8 @@ class Worker(asyncio.SubprocessProtocol):
             raise EOFError
         self._answer = asyncio.get_running_loop().create_future()
         self._say(_question(turn, asked))
-        return WorkerAnswer.of(*await asyncio.wait_for(self._answer, ANSWERING))
+        async with asyncio.timeout(ANSWERING):
+            return WorkerAnswer.of(*await self._answer)
 
     def _say(self, message: bytes) -> None:
         self._process.get_pipe_transport(0).write(message)
@@ -217,6 +218,7 @@ class Workers:
         try:
             async with self._places:
                 told = await self._told(asked)
+            await asyncio.sleep(0)  # its worker has the next question before this answer is sent
         except (MemoristError, OSError) as problem:
             return Reply.of_problem(problem, asked.visitor.request_id)
         finally:
