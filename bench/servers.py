@@ -59,8 +59,11 @@ def serving(db: Path, *options: str, environment: Mapping[str, str] | None = Non
     """`memorist serve` in a process of its own: its address and its process."""
     words = [sys.executable, "-X", "faulthandler", "-m", "memorist", "serve", "--db", str(db), "--port", "0", "--json"]
     words += options
+    own = {
+        "MEMORIST_CONFIG": str(db.parent / "config.toml")
+    }  # the settings and the socket of whoever measures stay theirs
     with subprocess.Popen(
-        words, stdout=subprocess.PIPE, text=True, env={**os.environ, **(environment or {})}
+        words, stdout=subprocess.PIPE, text=True, env={**os.environ, **own, **(environment or {})}
     ) as process:
         assert process.stdout is not None
         try:

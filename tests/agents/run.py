@@ -579,7 +579,7 @@ def main(names: list[str]) -> int:
     # npm asks a person before it runs a package's own script; these put the programs in their places.
     for package, script in (("@anthropic-ai/claude-code", "install.cjs"), ("opencode-ai", "postinstall.mjs")):
         folder = BUILD / "node_modules" / package
-        subprocess.run([node.NODE, script], check=True, cwd=folder, env=node.environment())
+        subprocess.run([node.NODE, script], check=True, cwd=folder, env={**node.environment(), "HOME": str(folder)})
     clients = [CLIENTS[name] for name in names or CLIENTS]
     failed: list[str] = []
     alone: list[Scene] = []
