@@ -12,7 +12,7 @@ import pytest
 from memorist import Access, Context, Draft, Hit, Link, Memory, Outcome, Recall, Record
 from memorist.access import access_for
 from memorist.files.transfer import import_files
-from memorist.noun import Noun, as_json
+from memorist.noun import Noun, spread
 from memorist.records import Report
 from memorist.store.journal import Audit
 from memorist.store.nouns import Diagnosis
@@ -181,7 +181,7 @@ def test_every_noun_is_plain_data_on_request(filled: Memory) -> None:
         said = value.to_dict()
         assert {field.name for field in fields(value)} <= set(said), name
         assert json.loads(json.dumps(said)) == said, name
-        assert as_json([value]) == json.dumps([said], separators=(",", ":")), name
+        assert json.dumps([value], default=spread) == json.dumps([said]), name
         assert value._repr_html_().startswith("<table>")
 
 
