@@ -6,18 +6,19 @@ from typing import Any
 
 from memorist.records import to_micros
 from memorist.store.nouns import COUNTERS
-from memorist.store.where import TRIGGERS_HELD, TYPED_HELD, Clause, Order, Where, canonical, class_of, type_of
+from memorist.store.where import TRIGGERS_HELD, Clause, Order, Where, canonical, class_of, type_of
+from memorist.worth import TYPED
 
 NAMED_BY = {"id", "number", "fingerprint", "superseded_by"}  # fields that name few records, and have an index
 Fragment = tuple[str, list[Any]]
 NEVER: Fragment = ("0", [])
-TYPED = f"instr(ifnull(r.data, ''), '{TYPED_HELD}') > 0 AND r.origin = 'recorded' AND r.status = 'candidate'"
+IS_TYPED = f"r.origin = 'recorded' AND r.status = 'candidate' AND ifnull(json_type(r.data, '$.{TYPED}'), '') = 'true'"
 EXPRESSIONS = {
     "scope": "+s.named",
     "home": "s.home",
     "last_used": "c.last_used",
     "verified": "(r.trust <> 'low' OR r.status = 'confirmed')",
-    "passed_on": f"(s.named NOT LIKE 'session/%' OR ({TYPED}))",
+    "passed_on": f"(s.named NOT LIKE 'session/%' OR ({IS_TYPED}))",
     "triggered": f"(instr(ifnull(r.data, ''), '{TRIGGERS_HELD}') > 0)",
 }
 COMPARE = {"gt": ">", "gte": ">=", "lt": "<", "lte": "<="}
