@@ -32,7 +32,7 @@ from memorist.errors import Invalid, MemoristError, StoreDamaged
 from memorist.lazy import dataclass
 from memorist.noun import Noun
 from memorist.records import Event, Record
-from memorist.store.files import replace_private
+from memorist.store.files import BINARY, replace_private
 from memorist.store.nouns import ChainLink, event_mac, next_link, seal
 from memorist.store.recount import NOTHING, Differences, Told, counts, differences
 
@@ -41,7 +41,6 @@ if TYPE_CHECKING:
 
 ANCHORED_EVERY = 60.0  # seconds
 EVENTS_AT_ONCE = 500
-BINARY = getattr(os, "O_BINARY", 0)
 LONGEST_ANCHOR = 1000  # bytes
 NOTED = b'"noted": "'
 NOTE = re.compile(r"\d{15} [0-9a-f]{64} [0-9a-f]{16}")  # event, digest, and a sum over both

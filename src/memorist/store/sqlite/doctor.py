@@ -27,7 +27,7 @@ from memorist.store.journal import recounted
 from memorist.store.nouns import COUNTERS, Diagnosis, checksum, shelf_of, tally
 from memorist.store.recount import put_as_told
 from memorist.store.sqlite.connection import explained, one_moment
-from memorist.store.sqlite.migrate import copy_verified, of_the_index, rebuild_topics, topics_differ
+from memorist.store.sqlite.migrate import RESTORE, copy_verified, of_the_index, rebuild_topics, topics_differ
 from memorist.store.sqlite.read import rebuild
 from memorist.store.sqlite.store import INSERT_WORDS, UNNAMED, SqliteStore, changed_words
 from memorist.store.sqlite.vectors import bad_blocks, drop_homeless
@@ -37,7 +37,6 @@ from memorist.store.writer import Writer
 PATIENCE = 30_000  # milliseconds
 SAFE_SQLITE = (3, 51, 3)  # earlier ones can lose a race between two checkpoints and damage the file
 REBUILD = "`memorist doctor --repair` rebuilds it from the records, after a backup"
-RESTORE = "`memorist backup --restore FILE` brings a backup back"
 WORDS_OF = (
     "SELECT s.space, s.named, s.layer, s.home, w.start, w.end, w.prepared, w.length FROM words w JOIN shelves s ON s.id = w.shelf"
     f" WHERE w.id >= ?1 * {CHUNKS} AND w.id < (?1 + 1) * {CHUNKS} ORDER BY w.id"
