@@ -34,10 +34,8 @@ MOST_LINKS = 40
 def create_private(path: Path) -> None:
     """Creates an empty file with mode 0600, and its folder with 0700 where it is missing. An existing file is left alone."""
     _create_folders(path.parent)
-    try:
+    with suppress(FileExistsError):
         os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
-    except FileExistsError:
-        return
 
 
 def replace_private(path: Path, text: str, durable: bool = True) -> None:
@@ -172,7 +170,7 @@ def _is_alive(process: int) -> bool:
     except (ProcessLookupError, OverflowError):
         return False
     except OSError:  # it is another user's
-        return True
+        pass
     return True
 
 

@@ -432,9 +432,7 @@ class Writer:
         with self._notes_lock:
             before = len(self._notes) // NOTES_AT_ONCE
             self._notes.extend(lines)
-            full = (
-                len(self._notes) // NOTES_AT_ONCE > before
-            )  # after a try that failed, the next comes a bufferful later
+            full = len(self._notes) // NOTES_AT_ONCE > before  # after a try that failed, the next is a bufferful later
         if full or (time.monotonic() - self._flushed >= TOLD_EVERY and self.audience):
             self.flush()
 
