@@ -22,6 +22,7 @@ A memory that was superseded by mistake comes back the same way: keep it, and th
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
+from functools import partial
 from itertools import product
 from typing import Any, Literal, get_args
 
@@ -424,13 +425,7 @@ def resolve(find: Find, keep: str | int, because: str, by: Caller) -> Outcome:
         kept = _kept(keep, a, b)
         what = "both hold" if kept is None else f"“{consent.shown_in_question(kept.text)}” holds"
         versions = {a.id: a.version, b.id: b.version}
-        details = {
-            "a": a.id,
-            "b": b.id,
-            "keep": "both" if kept is None else kept.id,
-            "because": reason,
-            "versions": versions,
-        }
+        details = {"a": a.id, "b": b.id, "keep": kept.id if kept else BOTH, "because": reason, "versions": versions}
         return Ask("resolve", f"close the conflict of memory {a.number} and memory {b.number}: {what}", None, details)
 
     return consent.settled(lambda by: _resolved(find, keep, reason, by), question, by, find)
@@ -528,12 +523,13 @@ def _close(record: Record, kept: Record | None, reason: str, changes: Changes) -
 
 def approved(details: Mapping[str, Any], by: Caller) -> Outcome:
     """A person agreed how a conflict is closed: by default the newer memory (`a`) replaces the older one."""
+    return resolve(partial(both_of, details, by), details.get("keep", "a"), details["because"], by)
 
-    def both() -> tuple[Record, Record]:
-        found = by.store.get([details["a"], details["b"]], by.where)
-        if len(found) != 2:
-            raise NotFound("one of the two memories no longer exists; deny the question to remove it from the list")
-        consent.must_be_at(details.get("versions", {}), found)
-        return found[0], found[1]
 
-    return resolve(both, details.get("keep", "a"), details["because"], by)
+def both_of(details: Mapping[str, Any], by: Caller) -> tuple[Record, Record]:
+    """The two memories of a question, as they were when it was asked."""
+    found = by.store.get([details["a"], details["b"]], by.where)
+    if len(found) != 2:
+        raise NotFound("one of the two memories no longer exists; deny the question to remove it from the list")
+    consent.must_be_at(details.get("versions", {}), found)
+    return found[0], found[1]
