@@ -16,6 +16,7 @@ import time
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from urllib.parse import quote_from_bytes, unquote_to_bytes
 
 from memorist.errors import Invalid
 from memorist.store.nouns import Diagnosis
@@ -197,6 +198,15 @@ def names_of(path: Path) -> tuple[Path, ...]:
         while links[-1].is_symlink() and len(links) <= MOST_LINKS:
             links.append(links[-1].parent / links[-1].readlink())
     return (path,) if len(links) == 1 else (Path(os.path.realpath(path)), *links[-2::-1])
+
+
+def path_written(path: Path | None) -> str:
+    """A path as text that any store can hold, whatever bytes are in it."""
+    return quote_from_bytes(os.fsencode(path)) if path else ""
+
+
+def path_read(written: str) -> Path:
+    return Path(os.fsdecode(unquote_to_bytes(written)))
 
 
 def refuse_taken(path: Path) -> None:
