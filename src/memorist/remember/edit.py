@@ -36,7 +36,7 @@ from memorist.remember import consent, lessons
 from memorist.remember.authority import RANK, Effect, Held, derived, reason_to_ask, users_word
 from memorist.remember.changes import Caller, Changes, refuse_second
 from memorist.remember.conflicts import links_between, meet, retired, reworded
-from memorist.store.nouns import KeyUse, Receipt
+from memorist.store.nouns import KeyUse, Receipt, parts
 from memorist.store.protocol import Store
 from memorist.store.where import Where, everywhere
 from memorist.store.writer import Clean
@@ -567,8 +567,8 @@ class Sweep:
     def plan(self, ids: Sequence[str]) -> Report:
         """What `apply` would do now."""
         report = Report(self.verb, dry_run=True)
-        for start in range(0, len(ids), SWEPT_AT_ONCE):
-            report, _ = self._fill(ids[start : start + SWEPT_AT_ONCE], report, Changes.of(self.by))
+        for some in parts(ids, SWEPT_AT_ONCE):
+            report, _ = self._fill(some, report, Changes.of(self.by))
         return report
 
     def apply(self, ids: Sequence[str], report: Report | None = None) -> Report:
