@@ -218,7 +218,11 @@ class Import:
         by, now = self.by, self.by.now()
         retire = Sweep("superseded", lambda piece: retired(piece, now, REPLACED), REPLACED, by.where, by)
         report = retire.apply(gone, Report("superseded", batch=self.batch))
-        move = Sweep("revised", lambda piece: _on_lines(piece, moved[piece.id]), "its lines moved", by.where, by)
+
+        def on_lines(piece: Record) -> Record:
+            return changed(piece, data={**piece.data, "lines": list(moved[piece.id])})
+
+        move = Sweep("revised", on_lines, "its lines moved", by.where, by)
         self.batch = move.apply(list(moved), Report("revised", batch=report.batch)).batch
         return len(report.changed)
 
@@ -267,10 +271,6 @@ class Import:
 
 def _ends(links: Iterable[Link]) -> set[str]:
     return {end for link in links for end in (link.a, link.b)}
-
-
-def _on_lines(piece: Record, lines: Sequence[int]) -> Record:
-    return changed(piece, data={**piece.data, "lines": list(lines)})
 
 
 def _key(link: Link) -> _Key:

@@ -82,9 +82,7 @@ class Changes:
     vectors: Mapping[str, Ahead] = field(default_factory=dict)  # of new records, by id, where they were embedded ahead
     lines: list[Change] = field(default_factory=list)  # of the journal, with the rows and counters they write
     effects: list[Effect] = field(default_factory=list)  # for the judge
-    handed_on: list[tuple[Caller, list[Effect]]] = field(
-        default_factory=list
-    )  # what was done through doors before this one
+    handed_on: list[tuple[Caller, list[Effect]]] = field(default_factory=list)  # done through doors before this one
     takes_back: bool = False  # an actor undoes what they did: that hides nothing which was there before
     links: list[Link] = field(default_factory=list)
     unlinked: list[Link] = field(default_factory=list)

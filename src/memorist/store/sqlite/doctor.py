@@ -70,9 +70,8 @@ def _survived(name: str, check: Callable[[], Iterable[Diagnosis]]) -> list[Diagn
     try:
         return list(check())
     except apsw.IOError as problem:
-        return [
-            Diagnosis(False, name, f"cannot be checked: {explained(problem)}", "look after the disk, then try again")
-        ]
+        said, advice = f"cannot be checked: {explained(problem)}", "look after the disk, then try again"
+        return [Diagnosis(False, name, said, advice)]
     except (apsw.Error, StoreDamaged, Invalid, UnicodeDecodeError) as problem:  # invalid: the name of a space or scope
         return [Diagnosis(False, name, f"cannot be checked: {problem}", RESTORE)]
 
@@ -101,9 +100,8 @@ def _integrity(one: apsw.Connection, store: SqliteStore) -> Diagnosis:
     with _fresh(one, store) as fresh:
         said = [row[0] for row in fresh.execute("PRAGMA integrity_check(20)")]
         # Index rows and vectors that point nowhere are seen where every record's words are computed again.
-        foreign = fresh.execute(
-            "SELECT count(*) FROM pragma_foreign_key_check WHERE \"table\" NOT IN ('words', 'vectors')"
-        ).get
+        sql = "SELECT count(*) FROM pragma_foreign_key_check WHERE \"table\" NOT IN ('words', 'vectors')"
+        foreign = fresh.execute(sql).get
     if foreign:
         said = [*(line for line in said if line != "ok"), f"{foreign} rows point to rows that do not exist"]
     if said == ["ok"]:

@@ -8,7 +8,7 @@ a loss: upkeep makes it again.
 
 import itertools
 import struct
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -103,7 +103,9 @@ class VectorKeeper(Reader):
                 raise Conflict(f"there is no generation {generation.id} of vectors any more")
             _check_layers(generation, known[generation.id].layers if generation.id else LAYERS)
             if generation.state == "current":
-                _take_layers(one, generation, known.values())
+                for each in known.values():  # it takes its layers from those that were
+                    if each.id != generation.id and each.state == "current":
+                        _save(one, each, each.without(generation.layers))
             if generation.id:
                 return _save(one, known[generation.id], generation)
             sql = "INSERT INTO generations (model, dimension, state, layers, at) VALUES (?, ?, ?, ?, ?)"
@@ -193,9 +195,8 @@ class VectorKeeper(Reader):
     ) -> list[Piece]:
         with self._connections as one, one_moment(one):
             known = self._shelves.generation(one, generation)
-            seek = _Bare(
-                one, generation, canonical([each for each in (known.layers if known else LAYERS) if each in layers])
-            )
+            fitting = [each for each in (known.layers if known else LAYERS) if each in layers]
+            seek = _Bare(one, generation, canonical(fitting))
             if numbers is not None:
                 rows = [row for row in seek.of(seek.rows_of(numbers)) if row > after]
             elif missing := seek.count():
@@ -216,13 +217,6 @@ def _check_layers(generation: Generation, allowed: Sequence[str]) -> None:
     if not generation.layers or not {*generation.layers} <= {*allowed}:
         wrong = ", ".join(generation.layers)[:60] or "none"
         raise Invalid(f"a generation of vectors is for some of {', '.join(allowed)}, not for {wrong}")
-
-
-def _take_layers(one: apsw.Connection, generation: Generation, known: Iterable[Generation]) -> None:
-    """From those that were current."""
-    for each in known:
-        if each.id != generation.id and each.state == "current":
-            _save(one, each, each.without(generation.layers))
 
 
 def _save(one: apsw.Connection, old: Generation, new: Generation) -> Generation:
@@ -343,13 +337,9 @@ class _Bare:
 def _pieces(one: apsw.Connection, rows: Sequence[int]) -> list[Piece]:
     numbers = canonical(sorted({row // CHUNKS for row in rows}))
     sql = "SELECT number, title, text FROM records WHERE number IN (SELECT value FROM json_each(?))"
-    texts: dict[int, tuple[str | None, str]] = {
-        number: (title, text) for number, title, text in one.execute(sql, (numbers,))
-    }
-    spans = one.execute(
-        "SELECT id, start, end FROM words WHERE id IN (SELECT value FROM json_each(?)) ORDER BY id",
-        (canonical(list(rows)),),
-    )
+    texts = {number: (title, text) for number, title, text in one.execute(sql, (numbers,))}
+    sql = "SELECT id, start, end FROM words WHERE id IN (SELECT value FROM json_each(?)) ORDER BY id"
+    spans = one.execute(sql, (canonical(list(rows)),))
     return [Piece(row, embedded_text(*texts[row // CHUNKS], start, end)) for row, start, end in spans]
 
 
