@@ -87,8 +87,8 @@ class _Search:
             with self.by.writer.transaction():
                 records = self.by.store.get(some, everywhere(self.by.access.space))
                 links = self._links([record.id for record in records])
-                gone = self.by.writer.replace_secrets(records, links, self.by.access, BECAUSE, batch)
-            batch, self.words = gone.batch, self.words | gone.words
+                batch, gone = self.by.writer.replace_secrets(records, links, self.by.access, BECAUSE, batch)
+            self.words |= gone.words
         return batch
 
     def _links(self, ids: Sequence[str]) -> list[Link]:
