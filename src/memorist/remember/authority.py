@@ -121,7 +121,6 @@ class Held(MemoristError):
 
     @property
     def record(self) -> Record:
-        """The memory that is asked about."""
         return self.effects[0].old or self.effects[0].new
 
     @property

@@ -292,7 +292,6 @@ def _on_circles(pairs: Set[tuple[str, str]]) -> set[tuple[str, str]]:
 
 
 def link_of(value: Mapping[str, Any]) -> Link:
-    """The link that a line of an export holds."""
     kind = next((kind for kind in LINK_KINDS if kind == value.get("link")), None)
     a, b = value.get("a"), value.get("b")
     if kind is None or not isinstance(a, str) or not isinstance(b, str):

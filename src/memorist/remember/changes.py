@@ -58,7 +58,6 @@ class Caller:
 
     @property
     def where(self) -> Where:
-        """Everything that this caller may read."""
         return Where(self.access)
 
     def now(self) -> datetime:
@@ -141,7 +140,6 @@ class Changes:
         self.note(verb, a, {"other": link.b, "was": _told(was), "now": _told(link)}, because)
 
     def unlink(self, a: Record, link: Link, because: str, verb: str = "unlinked") -> None:
-        """Removes a link from `a`."""
         self.unlinked.append(link)
         self.note(verb, a, {"other": link.b, "was": _told(link), "now": None}, because)
 
@@ -160,7 +158,6 @@ class Changes:
         self._journal(Change(verb, self.records.get(record.id, record), before, self._told(because)))
 
     def key(self, use: KeyUse) -> None:
-        """Records that an idempotency key was used."""
         self.keys[use.key] = use
 
     def commit(self, batch: str | None = None) -> tuple[str, dict[str, Record]]:

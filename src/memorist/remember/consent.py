@@ -286,7 +286,6 @@ def to_change(held: Held, verb: str, because: str, by: Caller) -> Ask:
 
 
 def to_revise(held: Held, given: Mapping[str, Any], because: str, used: bool) -> Ask:
-    """The question about a revision."""
     old, new = held.record, held.effects[0].new
     plain = {name: _plain(value) for name, value in given.items()}
     details = {"id": old.id, "version": old.version, "changes": plain, "because": because, "used": used}
@@ -303,12 +302,10 @@ def _fields(values: Mapping[str, Any]) -> str:
 
 
 def draft_of(details: Mapping[str, Any]) -> Draft:
-    """The draft in the question."""
     return Draft(**{name: _moment(name, value) for name, value in details["draft"].items()})
 
 
 def changes_of(details: Mapping[str, Any]) -> dict[str, Any]:
-    """The revision in the question."""
     return {name: _moment(name, value) for name, value in details["changes"].items()}
 
 

@@ -68,7 +68,6 @@ class Audit(Noun):
 
     @property
     def advice(self) -> str | None:
-        """What to do about it."""
         if self.recountable:
             return "`memorist doctor --repair` makes counters and links again from the journal, after a backup"
         return None if self.ok else "the file was changed from outside, or it is damaged: compare with a backup"
@@ -123,7 +122,6 @@ class Anchor:
         return f"{anchored.missing(found.last if found else 0)}; {RESTORE_OR} remove {self._path.name}"
 
     def note(self, head: ChainLink) -> None:
-        """After each commit."""
         if self._path is None or self._keeps:
             return
         with self._lock:

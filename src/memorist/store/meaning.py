@@ -92,7 +92,6 @@ class OwnModel:
         return NONE if self.choice.spelled == NONE and self.choice.asked else None
 
     def among(self, layers: Collection[str]) -> tuple[str, ...]:
-        """Those of these layers that it is for."""
         return tuple(layer for layer in self.layers if layer in layers)
 
     def reads(self, layers: Collection[str]) -> tuple[str, ...]:
@@ -126,7 +125,6 @@ class Meaning:
         return self.models[0].choice
 
     def embedder(self) -> Embedder | None:
-        """This process's embedder, for memories."""
         return self.models[0].embedder()
 
     def own(self, model: str, layers: Collection[str] = LAYERS) -> Embedder | None:

@@ -511,7 +511,6 @@ class Shelves:
         self._here.view = self._here.last = None
 
     def now(self, one: apsw.Connection) -> View:
-        """What this thread can see now."""
         kept = self._kept(one)
         if kept is not None:
             return kept

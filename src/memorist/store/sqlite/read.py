@@ -174,7 +174,6 @@ class WordIndex:
             self._contents += JOINED + condition
 
     def _count(self, written: list[str]) -> dict[str, int]:
-        """How many rows hold each of these terms."""
         sql = "SELECT j.value, f.doc FROM json_each(?) j CROSS JOIN word_frequency f ON f.term = j.value"
         return {**dict.fromkeys(written, 0), **dict(self._one.execute(sql, (canonical(written),)))}
 
@@ -221,7 +220,6 @@ class WordIndex:
         return found
 
     def rows_of(self, records: Sequence[int]) -> Mapping[int, str]:
-        """The terms of these records' rows on these shelves."""
         kept = among(self._view.rows, canonical(self._shelves))
         found = kept_or_read(kept, records, self._rows_of, WORDS_AT_MOST)
         return {row: held for each in found.values() for row, held in each.items()}

@@ -175,7 +175,6 @@ class Scan:
             moved[moved == last] = gap
 
     def reserve(self, rows: int) -> None:
-        """Makes room for so many."""
         if rows > len(self._rows):
             larger = Scan(self.dimension, max(rows, len(self._rows) * 5 // 4, 64))
             larger._take(self, min(self.count, len(self._rows)))

@@ -56,7 +56,6 @@ class Move:
 
 
 def block_of(row: int) -> int:
-    """The block that holds the vector of an index row."""
     number, chunk = divmod(row, CHUNKS)
     return number // GROUP * PARTS + chunk * PARTS // CHUNKS
 
@@ -277,7 +276,6 @@ class _Bare:
     layers: str
 
     def rows_of(self, numbers: Sequence[int]) -> list[tuple[int, int]]:
-        """The index rows of these records, with their shelves."""
         sql = (
             "SELECT w.id, w.shelf FROM json_each(?2) j CROSS JOIN words w"
             f" ON w.id >= j.value * {CHUNKS} AND w.id < (j.value + 1) * {CHUNKS} CROSS JOIN shelves s ON s.id = w.shelf"
@@ -308,7 +306,6 @@ class _Bare:
         return 0
 
     def _missing(self, first: int) -> int:
-        """How many rows of a group have no vector."""
         block = block_of(first)
         values = (self.layers, first, first + ROWS_OF_A_GROUP, self.generation, block, block + PARTS)
         missing: int = self.one.execute(MISSING, values).get
