@@ -263,9 +263,8 @@ class SqliteStore(VectorMatcher, VectorKeeper, TieReader):
             _, vectors = self._write(one, [*tombstones, *resealed])
             self._erased_vectors += vectors
             shelves = [id for id, shelf in self._shelves.now(one).seen.shelves.items() if shelf.space in spaces]
-            one.execute(
-                "DELETE FROM recalls WHERE id IN (SELECT value FROM json_each(?))", (canonical(list(receipts)),)
-            )
+            sql = "DELETE FROM recalls WHERE id IN (SELECT value FROM json_each(?))"
+            one.execute(sql, (canonical(list(receipts)),))
             return take_out_traces(one, ids, heads, words, shelves)
 
     # ------------------------------------------------------------ journal, recall log, keys, runs, settings
