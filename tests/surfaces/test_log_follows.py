@@ -159,7 +159,7 @@ def test_who_asks_writes_it_down_at_once_only_while_somebody_listens(
         asking.recall("and this at once")
         assert asking.status()["buffered"] == 0
         assert [line["query"] for line in recalls.new()][-1] == "and this at once"
-        monkeypatch.setattr("memorist.store.audience.HEARD", 0.0)  # the listener has not looked for a while
+        monkeypatch.setattr("memorist.store.writer.HEARD", 0.0)  # the listener has not looked for a while
         asking.recall("nobody hears this any more")
         assert asking.status()["buffered"] == 1
         assert os.name != "posix" or (tmp_path / "memory.db.heard").stat().st_mode & 0o077 == 0
@@ -187,7 +187,7 @@ def test_where_nothing_can_be_written_questions_are_heard_of_late(
     def refuse(path: Path) -> None:
         raise PermissionError(path)
 
-    monkeypatch.setattr("memorist.store.audience.create_private", refuse)
+    monkeypatch.setattr("memorist.store.writer.create_private", refuse)
     with Memory(tmp_path / "memory.db", embed="none") as memory:
         recalls = Recalls.of(memory, {})
         memory.recall("which Postgres runs?")

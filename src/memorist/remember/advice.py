@@ -10,6 +10,7 @@ from typing import Any
 
 from memorist.models.chat import ChatFailed, ChatPort, about_data
 from memorist.remember.conflicts import Clash, between
+from memorist.store.nouns import parts
 
 MOST_PAIRS = 20  # of one call
 LONGEST_READ = 600  # characters of a memory
@@ -30,8 +31,7 @@ def contradictions(pairs: Sequence[tuple[str, str]], chat: ChatPort) -> list[Cla
     """For each pair of texts, the older one and the newer one: why they contradict one another, if they do."""
     found = [between(old, new) for old, new in pairs]
     open_ = [place for place, clash in enumerate(found) if clash is None] if chat.ready else []
-    for start in range(0, len(open_), MOST_PAIRS):
-        some = open_[start : start + MOST_PAIRS]
+    for some in parts(open_, MOST_PAIRS):
         shown = [
             {"number": number, "older": pairs[place][0][:LONGEST_READ], "newer": pairs[place][1][:LONGEST_READ]}
             for number, place in enumerate(some, 1)
@@ -47,10 +47,7 @@ def contradictions(pairs: Sequence[tuple[str, str]], chat: ChatPort) -> list[Cla
 
 
 def _named(told: Any, most: int) -> list[int]:
-    return _numbers(told["contradict"], most)
-
-
-def _numbers(named: Any, most: int) -> list[int]:
+    named = told["contradict"]
     if not isinstance(named, list) or not all(type(each) is int and 1 <= each <= most for each in named):
         raise ValueError("not a list of numbers that were given")
     return list(dict.fromkeys(named))

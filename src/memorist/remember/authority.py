@@ -121,7 +121,6 @@ class Held(MemoristError):
 
     @property
     def record(self) -> Record:
-        """The memory that is asked about."""
         return self.effects[0].old or self.effects[0].new
 
     @property
@@ -282,10 +281,10 @@ def refuse_pinned_turn(kind: Kind, pinned: bool) -> None:
 def noted(effects: Sequence[Effect], by: "Caller", now: datetime) -> dict[str, str]:
     """The setting that keeps what was hidden in the last minutes and by whom, with these effects. Raises `Held` where this
     door and actor would have hidden more than half of a large scope. A person's own acts are each their own consent."""
-    counts = (
-        _hidden([effect for effect in effects if not _replaces_a_candidate(effect)]) if _changes_any(effects) else {}
-    )
-    if not counts or by.steward or by.access.origin == "user":
+    if by.steward or by.access.origin == "user" or all(effect.old is None or effect.counted for effect in effects):
+        return {}
+    counts = _hidden([effect for effect in effects if not _replaces_a_candidate(effect)])
+    if not counts:
         return {}
     lines = _lines(by, now)
     mine = lines.setdefault(_who(by), [])
@@ -295,10 +294,6 @@ def noted(effects: Sequence[Effect], by: "Caller", now: datetime) -> dict[str, s
     if most is not None:
         raise Held(f"{hidden[most]:,} memories of {most[0]} would be hidden within ten minutes, most of it", effects)
     return {_name(by): canonical({who: some for who, some in lines.items() if some})}
-
-
-def _changes_any(effects: Sequence[Effect]) -> bool:
-    return any(effect.old is not None and not effect.counted for effect in effects)
 
 
 def _added(lines: Iterable[Sequence[Any]], counts: Mapping[Place, int], minute: int) -> list[list[Any]]:

@@ -218,7 +218,11 @@ class Import:
         by, now = self.by, self.by.now()
         retire = Sweep("superseded", lambda piece: retired(piece, now, REPLACED), REPLACED, by.where, by)
         report = retire.apply(gone, Report("superseded", batch=self.batch))
-        move = Sweep("revised", lambda piece: _on_lines(piece, moved[piece.id]), "its lines moved", by.where, by)
+
+        def on_lines(piece: Record) -> Record:
+            return changed(piece, data={**piece.data, "lines": list(moved[piece.id])})
+
+        move = Sweep("revised", on_lines, "its lines moved", by.where, by)
         self.batch = move.apply(list(moved), Report("revised", batch=report.batch)).batch
         return len(report.changed)
 
@@ -269,10 +273,6 @@ def _ends(links: Iterable[Link]) -> set[str]:
     return {end for link in links for end in (link.a, link.b)}
 
 
-def _on_lines(piece: Record, lines: Sequence[int]) -> Record:
-    return changed(piece, data={**piece.data, "lines": list(lines)})
-
-
 def _key(link: Link) -> _Key:
     return link.a, link.b, link.kind
 
@@ -292,7 +292,6 @@ def _on_circles(pairs: Set[tuple[str, str]]) -> set[tuple[str, str]]:
 
 
 def link_of(value: Mapping[str, Any]) -> Link:
-    """The link that a line of an export holds."""
     kind = next((kind for kind in LINK_KINDS if kind == value.get("link")), None)
     a, b = value.get("a"), value.get("b")
     if kind is None or not isinstance(a, str) or not isinstance(b, str):

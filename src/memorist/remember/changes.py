@@ -58,7 +58,6 @@ class Caller:
 
     @property
     def where(self) -> Where:
-        """Everything that this caller may read."""
         return Where(self.access)
 
     def now(self) -> datetime:
@@ -82,9 +81,7 @@ class Changes:
     vectors: Mapping[str, Ahead] = field(default_factory=dict)  # of new records, by id, where they were embedded ahead
     lines: list[Change] = field(default_factory=list)  # of the journal, with the rows and counters they write
     effects: list[Effect] = field(default_factory=list)  # for the judge
-    handed_on: list[tuple[Caller, list[Effect]]] = field(
-        default_factory=list
-    )  # what was done through doors before this one
+    handed_on: list[tuple[Caller, list[Effect]]] = field(default_factory=list)  # done through doors before this one
     takes_back: bool = False  # an actor undoes what they did: that hides nothing which was there before
     links: list[Link] = field(default_factory=list)
     unlinked: list[Link] = field(default_factory=list)
@@ -143,7 +140,6 @@ class Changes:
         self.note(verb, a, {"other": link.b, "was": _told(was), "now": _told(link)}, because)
 
     def unlink(self, a: Record, link: Link, because: str, verb: str = "unlinked") -> None:
-        """Removes a link from `a`."""
         self.unlinked.append(link)
         self.note(verb, a, {"other": link.b, "was": _told(link), "now": None}, because)
 
@@ -162,7 +158,6 @@ class Changes:
         self._journal(Change(verb, self.records.get(record.id, record), before, self._told(because)))
 
     def key(self, use: KeyUse) -> None:
-        """Records that an idempotency key was used."""
         self.keys[use.key] = use
 
     def commit(self, batch: str | None = None) -> tuple[str, dict[str, Record]]:

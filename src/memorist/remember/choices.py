@@ -61,7 +61,6 @@ _CHECKS = {
 
 
 def add(word: str, others: Sequence[str], scope: str, by: Caller) -> Outcome:
-    """Stores that the word also means these others."""
     place, name = _must_choose(scope, by), _checked(word, by.writer)
     means = [_checked(other, by.writer) for other in others]
     if not means:
@@ -90,7 +89,6 @@ ASKED = "asked"  # among the details of a question: what it asks, where its summ
 
 
 def is_new(ask: Ask, by: Caller) -> bool:
-    """Whether nobody was asked that before."""
     return _digest(ask, by) not in chosen(by.store, by.access.space, str(ask.details["scope"])).offered
 
 
@@ -109,7 +107,6 @@ def offer(ask: Ask, because: str, by: Caller) -> None:
 
 
 def accept(details: Mapping[str, Any], by: Caller) -> Outcome:
-    """Carries out an approved question of that kind."""
     return add(details["word"], details["others"], details["scope"], by)
 
 

@@ -22,6 +22,7 @@ A memory that was superseded by mistake comes back the same way: keep it, and th
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
+from functools import partial
 from itertools import product
 from typing import Any, Literal, get_args
 
@@ -162,7 +163,7 @@ def meet(record: Record, changes: Changes) -> list[str]:
     """Flags what contradicts a memory that is new to its place, unless it is flagged already; returns what to report."""
     said = []
     for old, why in _clashes(record, changes):
-        if not _is_known(record, old, changes.by.store):
+        if not told_how(record, old, changes.by.store, ("contradicts", "relates_to")):
             said.append(_flag(old, record, why, changes))
     return said
 
@@ -212,9 +213,8 @@ def _candidates(record: Record, changes: Changes) -> list[Record]:
 
 def _alike(record: Record, changes: Changes) -> list[Record]:
     """Memories that may be about the same thing: of this batch and of the store by meaning; by words where there are no vectors."""
-    pending = [
-        changes.records[id] for id in changes.told.nearest(record.text, ALIKE_AT_MOST // 2) if id in changes.records
-    ]
+    told = changes.told.nearest(record.text, ALIKE_AT_MOST // 2)
+    pending = [changes.records[id] for id in told if id in changes.records]
     store, shelf, where = changes.by.store, shelf_of(record), everywhere(record.space)
     numbers = list(near(record, changes))
     if not numbers:
@@ -231,11 +231,10 @@ def near(record: Record, changes: Changes) -> Iterator[int]:
     if ahead is None or embedder is None:
         return
     [vector] = unpack(ahead.vectors[:1])
+    shelves, where = [shelf_of(record)], everywhere(record.space)
     for generation in meaning.living():
         if generation.model == embedder.name:
-            found = changes.by.store.nearest(
-                generation.id, vector, [shelf_of(record)], everywhere(record.space), ALIKE_AT_MOST
-            )
+            found = changes.by.store.nearest(generation.id, vector, shelves, where, ALIKE_AT_MOST)
             yield from (number for number, _ in found.hits)
 
 
@@ -261,24 +260,17 @@ def _clash(old: Record, record: Record, new: claims.Claims, now: datetime) -> Cl
 
 
 def may_meet(old: Record, record: Record, now: datetime) -> bool:
-    """Whether they can contradict one another: two people may both say "I live in …", and both must hold at some time."""
-    personal = claims.claims(old.text).personal or claims.claims(record.text).personal
-    if personal and old.provenance.speaker != record.provenance.speaker:
-        return False
-    return _hold_together(old, record, now)
-
-
-def _hold_together(old: Record, record: Record, now: datetime) -> bool:
-    """Whether both hold at some time: a statement valid until May does not contradict one valid from June."""
+    """Whether they can contradict one another: a statement valid until May does not contradict one valid from June."""
     was, new = old.times, record.times
     ended = was.valid_to is not None and was.valid_to <= (new.valid_from or now)
     begins = new.valid_to is not None and new.valid_to <= (was.valid_from or was.created)
-    return not ended and not begins
+    return one_voice(old, record) and not ended and not begins
 
 
-def _is_known(record: Record, old: Record, store: Store) -> bool:
-    """Whether the pair is flagged in either direction, or was resolved as both holding."""
-    return told_how(record, old, store, ("contradicts", "relates_to"))
+def one_voice(a: Record, b: Record) -> bool:
+    """Two people may both say "I live in Oslo"."""
+    personal = claims.claims(a.text).personal or claims.claims(b.text).personal
+    return not personal or a.provenance.speaker == b.provenance.speaker
 
 
 def told_how(
@@ -299,16 +291,14 @@ def reworded(record: Record, changes: Changes) -> list[str]:
     ends = {end for link in found for end in (link.a, link.b)}
     known = {each.id: each for each in by.store.get(list(ends), by.where)} | {record.id: record}
     for link in found:
-        if {link.a, link.b} <= known.keys() and not _still(known[link.a].text, known[link.b].text):
+        if not {link.a, link.b} <= known.keys():
+            continue
+        a, b = known[link.a].text, known[link.b].text
+        if not between(a, b) and not between(b, a):  # whichever was first
             other = known[link.b if link.a == record.id else link.a]
             said.append(f"it no longer contradicts memory {other.number}")
             changes.unlink(known[link.a], link, said[-1])
     return said
-
-
-def _still(a: str, b: str) -> bool:
-    """Whether they contradict one another, whichever was first."""
-    return (between(a, b) or between(b, a)) is not None
 
 
 def _settle(old: Record, record: Record, why: Clash, outcome: Outcome, policy: Conflicts, changes: Changes) -> Outcome:
@@ -337,10 +327,8 @@ def _flag(old: Record, record: Record, why: Clash, changes: Changes) -> str:
 
 def _may_retire(old: Record, record: Record) -> bool:
     """Whether the new one may replace the old: stated later, trusted no less, and said rather than read from a file."""
-    said = record.trust != "low" and record.status == "confirmed"
-    return (
-        said and RANK[record.origin] >= RANK[old.origin] and record.times.stated >= old.times.stated and not old.pinned
-    )
+    said = record.trust != "low" and record.status == "confirmed" and RANK[record.origin] >= RANK[old.origin]
+    return said and record.times.stated >= old.times.stated and not old.pinned
 
 
 def retired(old: Record, now: datetime, reason: str) -> Record:
@@ -424,13 +412,7 @@ def resolve(find: Find, keep: str | int, because: str, by: Caller) -> Outcome:
         kept = _kept(keep, a, b)
         what = "both hold" if kept is None else f"“{consent.shown_in_question(kept.text)}” holds"
         versions = {a.id: a.version, b.id: b.version}
-        details = {
-            "a": a.id,
-            "b": b.id,
-            "keep": "both" if kept is None else kept.id,
-            "because": reason,
-            "versions": versions,
-        }
+        details = {"a": a.id, "b": b.id, "keep": kept.id if kept else BOTH, "because": reason, "versions": versions}
         return Ask("resolve", f"close the conflict of memory {a.number} and memory {b.number}: {what}", None, details)
 
     return consent.settled(lambda by: _resolved(find, keep, reason, by), question, by, find)
@@ -528,12 +510,13 @@ def _close(record: Record, kept: Record | None, reason: str, changes: Changes) -
 
 def approved(details: Mapping[str, Any], by: Caller) -> Outcome:
     """A person agreed how a conflict is closed: by default the newer memory (`a`) replaces the older one."""
+    return resolve(partial(both_of, details, by), details.get("keep", "a"), details["because"], by)
 
-    def both() -> tuple[Record, Record]:
-        found = by.store.get([details["a"], details["b"]], by.where)
-        if len(found) != 2:
-            raise NotFound("one of the two memories no longer exists; deny the question to remove it from the list")
-        consent.must_be_at(details.get("versions", {}), found)
-        return found[0], found[1]
 
-    return resolve(both, details.get("keep", "a"), details["because"], by)
+def both_of(details: Mapping[str, Any], by: Caller) -> tuple[Record, Record]:
+    """The two memories of a question, as they were when it was asked."""
+    found = by.store.get([details["a"], details["b"]], by.where)
+    if len(found) != 2:
+        raise NotFound("one of the two memories no longer exists; deny the question to remove it from the list")
+    consent.must_be_at(details.get("versions", {}), found)
+    return found[0], found[1]

@@ -34,7 +34,7 @@ from memorist.remember.authority import (
     stands_everywhere,
 )
 from memorist.remember.changes import Caller, same_texts, twin_of
-from memorist.store.nouns import Brief, Diagnosis, Run, difference
+from memorist.store.nouns import Brief, Diagnosis, Run, difference, parts
 from memorist.store.protocol import Store
 from memorist.store.where import MOST_VALUES, Clause, Where, canonical, everywhere, holds, type_of
 from memorist.store.writer import Clean
@@ -252,9 +252,8 @@ def to_remember(draft: Draft, record: Clean, reason: str, by: Caller) -> Consent
     checked = {"scope": record.scope, "kind": record.kind, "text": record.text, "data": dict(record.data)}
     checked |= {"tags": list(record.tags), "files": list(record.files)}
     details = {"draft": _given(draft) | {name: value for name, value in checked.items() if value}}
-    more = _fields(
-        {name: value for name, value in details["draft"].items() if name in ("title", "tags", "pinned", "data")}
-    )
+    told = ("title", "tags", "pinned", "data")
+    more = _fields({name: value for name, value in details["draft"].items() if name in told})
     summary = f"remember a {record.kind} for every project: {shown_in_question(record.text)}{more}"
     return ask(Ask("remember", summary, None, details), record.scope, reason, by)
 
@@ -287,7 +286,6 @@ def to_change(held: Held, verb: str, because: str, by: Caller) -> Ask:
 
 
 def to_revise(held: Held, given: Mapping[str, Any], because: str, used: bool) -> Ask:
-    """The question about a revision."""
     old, new = held.record, held.effects[0].new
     plain = {name: _plain(value) for name, value in given.items()}
     details = {"id": old.id, "version": old.version, "changes": plain, "because": because, "used": used}
@@ -304,12 +302,10 @@ def _fields(values: Mapping[str, Any]) -> str:
 
 
 def draft_of(details: Mapping[str, Any]) -> Draft:
-    """The draft in the question."""
     return Draft(**{name: _moment(name, value) for name, value in details["draft"].items()})
 
 
 def changes_of(details: Mapping[str, Any]) -> dict[str, Any]:
-    """The revision in the question."""
     return {name: _moment(name, value) for name, value in details["changes"].items()}
 
 
@@ -377,21 +373,18 @@ def _most_of_an_archive(where: Where, by: Caller) -> bool:
     """Whether it is more than half of all that a large scope holds, in any state: what is erased is gone for good."""
     counts = Counter((brief.scope, brief.home) for brief in by.store.briefs(where))
     living = everywhere(by.access.space).also("state", "ne", "erased")
-    return any(
-        2 * count > LARGE
-        and 2 * count
-        > sum(by.store.count(living.also("scope", "eq", scope).also("home", "eq", home)).values())
-        >= LARGE
-        for (scope, home), count in counts.items()
-    )
+    for (scope, home), count in counts.items():
+        here = living.also("scope", "eq", scope).also("home", "eq", home)
+        if 2 * count > LARGE and 2 * count > sum(by.store.count(here).values()) >= LARGE:
+            return True
+    return False
 
 
 def to_sweep(verb: str, ids: Sequence[str], because: str, by: Caller, **more: str) -> Consent:
     """Asks about memories that a `forget` or `erase` of many left because they are somebody else's; a filter holds a few
     hundred, so of more there are several questions."""
     said = Consent("approve", verb)
-    for start in range(0, len(ids), MOST_VALUES):
-        some = list(ids[start : start + MOST_VALUES])
+    for some in parts(list(ids), MOST_VALUES):
         known = by.store.get(some, by.where)
         shown = ", ".join(f"[id:{record.number}]" for record in known[:NAMED]) + (" …" if len(known) > NAMED else "")
         clauses = [["id", "in", some], ["updated", "lte", by.now().isoformat()]]

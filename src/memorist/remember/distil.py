@@ -101,9 +101,7 @@ def listened(heard: Sequence[Overheard], home: str, by: Caller) -> list[Heeded]:
             continue
         started = chat.tick()
         left = chat.limits.seconds - (started - begun)
-        if (
-            left < longest
-        ):  # the next one will hardly be faster, and that it is cut off must not count against the model
+        if left < longest:  # the next will hardly be faster, and that it is cut off must not count against the model
             chat.count("extraction", "timeout", LEFT_TO_RULES.format(len(done)))
             break
         try:

@@ -36,7 +36,7 @@ from memorist.remember import consent, lessons
 from memorist.remember.authority import RANK, Effect, Held, derived, reason_to_ask, users_word
 from memorist.remember.changes import Caller, Changes, refuse_second
 from memorist.remember.conflicts import links_between, meet, retired, reworded
-from memorist.store.nouns import KeyUse, Receipt
+from memorist.store.nouns import KeyUse, Receipt, parts
 from memorist.store.protocol import Store
 from memorist.store.where import Where, everywhere
 from memorist.store.writer import Clean
@@ -156,7 +156,6 @@ def _holds_again(record: Record) -> Record:
 
 
 def revision(kinds: Mapping[str, Kind], **given: Any) -> dict[str, Any]:
-    """The given changes, each checked."""
     check: dict[str, Callable[[Any], Any]] = {
         "text": checks.text,
         "title": partial(checks.label, what="the title"),
@@ -362,7 +361,6 @@ def _follow(a: Record, b: Record, kind: LinkKind, linked: bool, because: str, ch
 
 
 def _replaced_by(record: Record, store: Store) -> int:
-    """How many memories replace this one."""
     return sum(link.b == record.id for link in store.links(everywhere(record.space), [record.id], "supersedes"))
 
 
@@ -565,10 +563,9 @@ class Sweep:
     held: list[str] = field(default_factory=list)  # ids of those that a person has to agree to; they are left
 
     def plan(self, ids: Sequence[str]) -> Report:
-        """What `apply` would do now."""
         report = Report(self.verb, dry_run=True)
-        for start in range(0, len(ids), SWEPT_AT_ONCE):
-            report, _ = self._fill(ids[start : start + SWEPT_AT_ONCE], report, Changes.of(self.by))
+        for some in parts(ids, SWEPT_AT_ONCE):
+            report, _ = self._fill(some, report, Changes.of(self.by))
         return report
 
     def apply(self, ids: Sequence[str], report: Report | None = None) -> Report:

@@ -125,7 +125,6 @@ class _Erasure:
     held: list[str] = field(default_factory=list)  # ids of those that a person has to agree to
 
     def all(self, ids: Sequence[str], report: Report) -> Report:
-        """Erases these in several transactions."""
         for some in parts(ids, ERASED_AT_ONCE):
             report = self._step(some, report)
         return report
@@ -145,9 +144,9 @@ class _Erasure:
             quoting = self._quoting(whole)
             if report.dry_run or not whole:
                 return report
-            gone = self.by.writer.erase(whole, who, self.because, report.batch, quoting, marks)
+            batch, gone = self.by.writer.erase(whole, who, self.because, report.batch, quoting, marks)
         self.traces |= _traces(whole, gone.words) | {question[: 2 * PHRASE].encode() for question in gone.questions}
-        return replace(report, batch=gone.batch)
+        return replace(report, batch=batch)
 
     def _noted(self, whole: list[Record], found: Sequence[Record], left: dict[str, str]) -> dict[str, str]:
         """What this actor has hidden lately, with these; where that is most of a scope, all of them are held. So they are

@@ -253,15 +253,11 @@ def _sentences(lines: Sequence[_Line], text: str, role: str | None) -> Iterator[
     for line in lines:
         if line.code or line.command or QUOTED_LINE.match(line.text):
             continue
-        for start, end in _spans(line):
+        for first, last in sentences(line.text):
+            start, end = line.start + first, line.start + last
             finding = _saying(start, end, text, role)
             if finding:
                 yield replace(finding, typed=_typed(finding, text[start:end], text, role))
-
-
-def _spans(line: _Line) -> Iterator[tuple[int, int]]:
-    for start, end in sentences(line.text):
-        yield line.start + start, line.start + end
 
 
 def sentences(text: str) -> Iterator[tuple[int, int]]:

@@ -13,6 +13,7 @@ from memorist.records import Planned, Record, Report
 from memorist.remember.authority import Held, judge
 from memorist.remember.changes import Caller, Changes
 from memorist.remember.edit import SWEPT_AT_ONCE, UNCHANGED
+from memorist.store.nouns import parts
 from memorist.store.where import Where
 
 A_STEP = 0.05  # seconds of a transaction after which nothing more is begun in it
@@ -33,8 +34,8 @@ class Filling:
     def plan(self, ids: Sequence[str]) -> Report:
         """What `step` would do now, each by itself."""
         report = Report(self.verb, dry_run=True)
-        for start in range(0, len(ids), SWEPT_AT_ONCE):
-            report, _ = self._all(ids[start : start + SWEPT_AT_ONCE], report)
+        for some in parts(ids, SWEPT_AT_ONCE):
+            report, _ = self._all(some, report)
         return report
 
     def step(self, ids: Sequence[str], report: Report) -> tuple[Report, Sequence[str]]:

@@ -230,9 +230,7 @@ def checked(
         by.writer.refuse_secret(record.scope, "the scope")
         return by.writer.clean(record)
     except MemoristError as problem:
-        spared = spare and isinstance(
-            problem, Invalid | Refused
-        )  # a store that fails refuses no message: it is an error
+        spared = spare and isinstance(problem, Invalid | Refused)  # a store that fails is an error, and refuses nothing
         if spared or by.access.origin == "import":
             return Outcome("refused", str(problem))
         raise _told(place, problem) from problem

@@ -61,7 +61,6 @@ def _homeless_in(scope: str, by: Caller) -> list[Record]:
 
 
 def _named_by(record: Record) -> str | None:
-    """The project that a finding is for."""
     home = record.data.get("home")
     return home if isinstance(home, str) and family_of(home) == "project" else None
 

@@ -14,12 +14,11 @@ from memorist.folder import HASHES
 from memorist.records import Counters, Link, Record
 from memorist.remember.authority import RANK
 from memorist.remember.changes import ITSELF, Changes
-from memorist.remember.conflicts import retired, told_how
+from memorist.remember.conflicts import one_voice, retired, told_how
 from memorist.remember.edit import refuse_circle
 from memorist.remember.nearly import does_it_otherwise, labels_of_both, with_triggers
 from memorist.remember.undo import UNDID
 from memorist.store.protocol import Store
-from memorist.text.claims import claims
 from memorist.text.restated import Likeness, restates
 from memorist.worth import bounded
 
@@ -44,13 +43,7 @@ def _comparable(a: Record, b: Record) -> bool:
     one_place = (a.space, a.scope, a.home) == (b.space, b.scope, b.home)
     one_sort = (a.kind, a.season, a.times.valid_to) == (b.kind, b.season, b.times.valid_to)
     items = any(name in each.data for each in (a, b) for name in (*ITSELF, "home"))
-    return one_place and one_sort and not items and a.id != b.id and not does_it_otherwise(a, b) and _one_voice(a, b)
-
-
-def _one_voice(a: Record, b: Record) -> bool:
-    """Two people may both say "I live in Oslo"."""
-    personal = claims(a.text).personal or claims(b.text).personal
-    return not personal or a.provenance.speaker == b.provenance.speaker
+    return one_place and one_sort and not items and a.id != b.id and not does_it_otherwise(a, b) and one_voice(a, b)
 
 
 def told_apart(a: Record, b: Record, store: Store) -> bool:

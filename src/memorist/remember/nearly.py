@@ -45,13 +45,8 @@ def _alike(record: Record, changes: Changes) -> list[Record]:
 def _is_twin(old: Record, record: Record, changes: Changes) -> bool:
     same_place = (old.scope, old.home, old.state, old.kind) == (record.scope, record.home, "active", record.kind)
     valid = (record.times.valid_from, record.times.valid_to) == (old.times.valid_from, old.times.valid_to)
-    if (
-        old.id == record.id
-        or not same_place
-        or not valid
-        or not is_one_item(record, old)
-        or does_it_otherwise(record, old)
-    ):
+    one_item = old.id != record.id and is_one_item(record, old) and not does_it_otherwise(record, old)
+    if not (same_place and valid and one_item):
         return False
     alike = adds_nothing(record.text, to=old.text) and may_meet(old, record, changes.now)
     return alike and not rearranged(old.text, record.text) and between(old.text, record.text) is None

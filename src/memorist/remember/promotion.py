@@ -45,16 +45,8 @@ from memorist.worth import TYPED
 if TYPE_CHECKING:
     from memorist.remember.extract import Finding
 
-TOLD = (
-    "rule",
-    "home",
-    "subject",
-    "worked",
-    "resolved",
-    "asked_for",
-    TYPED,
-    "agents",
-)  # the keys that mark a finding's data
+MARKS = ("resolved", "asked_for", TYPED)  # in a finding's data, where they are so
+TOLD = ("rule", "home", "subject", "worked", *MARKS, "agents")  # the keys that mark a finding's data
 FINDINGS_AT_MOST = 10_000  # weighed at once, the newest
 POINTS: Mapping[str, int] = {
     "user-intent": 5,
@@ -135,7 +127,7 @@ def _drafts(heard: Overheard, common: Draft, home: str) -> Iterator[tuple[Draft,
 
 def _filled(common: Draft, found: "Finding", home: str) -> Draft:
     told = {"rule": found.rule, "home": home, "subject": found.subject, "worked": found.worked}
-    marks = {name: True for name in ("resolved", "asked_for", TYPED) if getattr(found, name)}
+    marks = {name: True for name in MARKS if getattr(found, name)}
     return replace(
         common,
         text=found.text,
@@ -178,7 +170,8 @@ def agents_of(record: Record) -> set[str]:
 
 def findings(home: str | None, who: Access, tools: Tools) -> list[Record]:
     found = _found(Where(who) if home is None else Where(who).also("data.home", "eq", home), tools)
-    return [record for record in found if home is not None or _at_home(record)]
+    # What is not for the project of its session, upkeep promotes for no other, whatever it says.
+    return [record for record in found if home is not None or record.data.get("home") == record.home]
 
 
 def _found(where: Where, tools: Tools) -> list[Record]:
@@ -187,11 +180,6 @@ def _found(where: Where, tools: Tools) -> list[Record]:
     where = where.also("data.rule", "ne", None).also("data.home", "ne", None)
     found = tools.store.find(where, Order("created"), FINDINGS_AT_MOST)
     return [record for record in reversed(found) if is_finding(record)]
-
-
-def _at_home(record: Record) -> bool:
-    """Whether it is for the project that its session belongs to: for no other does upkeep promote it, whatever it says."""
-    return record.data.get("home") == record.home
 
 
 def is_finding(record: Record) -> bool:

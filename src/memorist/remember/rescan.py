@@ -13,7 +13,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from memorist.records import Event, Link, Planned, Record, Report
+from memorist.records import Link, Planned, Record, Report
 from memorist.redact import strings_in, texts_of
 from memorist.remember.changes import Caller
 from memorist.remember.erase import checked, finish
@@ -68,7 +68,7 @@ class _Search:
         for link in self._links(sorted(living)):
             self._note(held, link.a, [link.evidence or ""])
         for event in newest_first(self.by.store):
-            self._note(held, event.record, _told(event))
+            self._note(held, event.record, [event.because or "", *strings_in(event.before or {})])
         self.readable = {record.id: record.number for record in self._get(sorted(held), Where(self.by.access))}
         return {id: types for id, types in held.items() if id in living}
 
@@ -87,8 +87,8 @@ class _Search:
             with self.by.writer.transaction():
                 records = self.by.store.get(some, everywhere(self.by.access.space))
                 links = self._links([record.id for record in records])
-                gone = self.by.writer.replace_secrets(records, links, self.by.access, BECAUSE, batch)
-            batch, self.words = gone.batch, self.words | gone.words
+                batch, gone = self.by.writer.replace_secrets(records, links, self.by.access, BECAUSE, batch)
+            self.words |= gone.words
         return batch
 
     def _links(self, ids: Sequence[str]) -> list[Link]:
@@ -118,10 +118,6 @@ class _Search:
         """What to search the files for: the secrets, as they are and as JSON has them, and the words that went with them."""
         spelled = {json.dumps(secret, ensure_ascii=plain)[1:-1] for secret in self.secrets for plain in (True, False)}
         return {trace.encode("utf-8", "surrogatepass") for trace in self.secrets | spelled | self.words}
-
-
-def _told(event: Event) -> list[str]:
-    return [event.because or "", *strings_in(event.before or {})]
 
 
 def _strings(told: Receipt | Run) -> list[str]:

@@ -3,20 +3,23 @@ import brought waits for a person: its batch is confirmed or put away as a whole
 
 Only a person approves: an access with `origin="user"`. The approval is then that person's own act, under their name and with
 their rights, through the same gate as everything else; so it is journalled, can be undone, and happens once.
+
+An answer to a question of upkeep is kept where the next upkeep reads it: two memories that both hold are related as such, and a
+memory that still holds gets the digests of its files as they are now. So nobody is asked the same thing twice.
 """
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
 from memorist import checks
-from memorist.access import WRITERS, Access
-from memorist.design import Tools
+from memorist.access import WRITERS
 from memorist.errors import Conflict, Invalid, NotFound, OutOfScope, Refused
+from memorist.folder import HASHES
 from memorist.records import Outcome, Record, Report
-from memorist.remember import answers, bring, choices, conflicts, consent, edit, erase, gate, move, promotion, undo
+from memorist.remember import bring, choices, conflicts, consent, edit, erase, gate, move, promotion, undo
 from memorist.remember.authority import Agreed
 from memorist.remember.changes import Caller, Changes
 from memorist.remember.undo import with_columns
@@ -144,40 +147,44 @@ def _remember(details: Mapping[str, Any], by: Caller) -> Outcome:
 
 
 def _revise(details: Mapping[str, Any], by: Caller) -> Outcome:
-    find = partial(_memory, details["id"], by.access, by.tools)
-    changes, version = consent.changes_of(details), details["version"]
-    because, used = details["because"], details["used"]
-    return edit.revise(find, changes, by, version, because, used)
+    find, changes = partial(_memory, details["id"], by), consent.changes_of(details)
+    return edit.revise(find, changes, by, details["version"], details["because"], details["used"])
+
+
+def _reached(details: Mapping[str, Any], by: Caller) -> tuple[list[str], Where]:
+    where = consent.reach_of(details, by.access)
+    return [brief.id for brief in by.store.briefs(where)], where
 
 
 def _forget(details: Mapping[str, Any], by: Caller) -> Report:
-    where, because = consent.reach_of(details, by.access), details["because"]
-    sweep = edit.Sweep("forgotten", partial(edit.archived, because=because), because, where, by)
-    return sweep.apply([brief.id for brief in by.store.briefs(where)])
+    ids, where = _reached(details, by)
+    return _archived(ids, details["because"], where, by)
+
+
+def _archived(ids: Sequence[str], because: str, where: Where, by: Caller) -> Report:
+    return edit.Sweep("forgotten", partial(edit.archived, because=because), because, where, by).apply(ids)
 
 
 def _still_needed(details: Mapping[str, Any], by: Caller) -> None:
     """Who keeps what nobody referred to for long refers to it."""
     changes = Changes.of(by)
-    for record in by.store.get([brief.id for brief in by.store.briefs(consent.reach_of(details, by.access))], by.where):
+    for record in by.store.get(_reached(details, by)[0], by.where):
         changes.count("used", record, edit._used(record, changes.now), "a person wants to keep it")
     changes.commit()
 
 
 def _erase(details: Mapping[str, Any], by: Caller) -> Report:
-    where = consent.reach_of(details, by.access)
-    ids = [brief.id for brief in by.store.briefs(where)]
+    ids, where = _reached(details, by)
     return erase.erase(ids, details["because"], where, by, derived=details.get("derived", "erase"))
 
 
 def _merge(details: Mapping[str, Any], by: Caller) -> Report:
     """Archives the others, with the memory they were merged into as the reason."""
-    kept = _memory(details["keep"], by.access, by.tools)
+    kept = _memory(details["keep"], by)
     if kept.state != "active":
         raise Refused(f"memory {kept.number} is {kept.state}, so nothing can be merged into it; deny the question")
     because = checks.label(f"merged into [id:{kept.number}]", "the reason")
-    sweep = edit.Sweep("forgotten", partial(edit.archived, because=because), because, by.where, by)
-    return sweep.apply([id for id in details["ids"] if id != kept.id])
+    return _archived([id for id in details["ids"] if id != kept.id], because, by.where, by)
 
 
 def _change(details: Mapping[str, Any], by: Caller) -> Outcome:
@@ -187,29 +194,61 @@ def _change(details: Mapping[str, Any], by: Caller) -> Outcome:
         consent.must_be_at({details["id"]: details["version"]}, [record])
         return with_columns(record, details["columns"])
 
-    find = partial(_memory, details["id"], by.access, by.tools)
+    find = partial(_memory, details["id"], by)
     return edit.edit(find, details["verb"], change, by, details["because"])
 
 
 def _link(details: Mapping[str, Any], by: Caller) -> Outcome:
     def both() -> tuple[Record, Record]:
-        a, b = _memory(details["a"], by.access, by.tools), _memory(details["b"], by.access, by.tools)
+        a, b = _memory(details["a"], by), _memory(details["b"], by)
         consent.must_be_at(details["versions"], (a, b))
         return a, b
 
     return edit.relate(both, details["kind"], by, details["weight"], details["evidence"])
 
 
-def _feedback(details: Mapping[str, Any], by: Caller) -> Outcome:
-    return edit.vote(partial(_memory, details["id"], by.access, by.tools), details["verdict"], by)
+def _replaces(details: Mapping[str, Any], by: Caller) -> Outcome:
+    """The newer one holds: the older one is superseded."""
+    return _resolved(details, details["a"], by)
 
 
-def _undo(details: Mapping[str, Any], by: Caller) -> Report:
-    return undo.undo(details["batch"], by)
+def _both_hold(details: Mapping[str, Any], by: Caller) -> None:
+    _resolved(details, conflicts.BOTH, by)
 
 
-def _memory(id: str, who: Access, tools: Tools) -> Record:
-    found = tools.store.get([id], Where(who))
+def _resolved(details: Mapping[str, Any], keep: str, by: Caller) -> Outcome:
+    """Closes it as `resolve` does; a conflict that only upkeep saw is noted first, in the same batch."""
+    both, by = partial(conflicts.both_of, details, by), replace(by, batch=[])
+    if not conflicts.links_between(*both(), by.store, ("contradicts", "supersedes")):
+        edit.relate(both, "contradicts", by, 1.0, details["because"])
+    return conflicts.resolve(both, keep, details["because"], by)
+
+
+def _still_holds(details: Mapping[str, Any], by: Caller) -> None:
+    """The memories of the question get the digests that their files had when it was asked."""
+    changes = Changes.of(by)
+    for record in by.store.get(list(details["hashes"]), by.where):
+        if record.state == "active":
+            kept = {**record.data.get(HASHES, {}), **details["hashes"][record.id]}
+            new = replace(record, data={**record.data, HASHES: kept})
+            changes.put("verified", record, changes.stamped(record, new), "a person says that it still holds")
+    changes.commit()
+
+
+def _retagged(details: Mapping[str, Any], by: Caller) -> Report:
+    """The memories of a scope bear one tag instead of several that mean the same."""
+    others, kept = set(details["others"]), details["tag"]
+
+    def retag(record: Record) -> Record:
+        return replace(record, tags=tuple(dict.fromkeys(kept if tag in others else tag for tag in record.tags)))
+
+    where = by.where.also("state", "eq", "active").also("scope", "eq", details["scope"])
+    found = by.store.briefs(where.also("tags", "any", tuple(sorted(others))))
+    return edit.Sweep("tagged", retag, details["because"], where, by).apply([brief.id for brief in found])
+
+
+def _memory(id: str, by: Caller) -> Record:
+    found = by.store.get([id], by.where)
     if not found:
         raise Refused("the memory in the question is no longer readable here; deny the question")
     return found[0]
@@ -223,14 +262,14 @@ HANDLERS: Mapping[str, Handler] = {
     "erase": Handler(_erase, at_once=False),
     "change": Handler(_change),
     "link": Handler(_link),
-    "feedback": Handler(_feedback),
-    "undo": Handler(_undo, at_once=False),
+    "feedback": Handler(lambda asked, by: edit.vote(partial(_memory, asked["id"], by), asked["verdict"], by)),
+    "undo": Handler(lambda asked, by: undo.undo(asked["batch"], by), at_once=False),
     "merge": Handler(_merge),
     "move": Handler(move.approved, at_once=False),
     "promote": Handler(promotion.approved, declined=promotion.declined),
     "alias": Handler(choices.accept),
     "resolve": Handler(conflicts.approved),
-    "contradiction": Handler(answers.replaces, declined=answers.both_hold),
-    "verify": Handler(_forget, at_once=False, declined=answers.still_holds),
-    "tags": Handler(answers.retagged, at_once=False),
+    "contradiction": Handler(_replaces, declined=_both_hold),
+    "verify": Handler(_forget, at_once=False, declined=_still_holds),
+    "tags": Handler(_retagged, at_once=False),
 }

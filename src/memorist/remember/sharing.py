@@ -89,12 +89,8 @@ def _tagged(record: Record, tag: str, because: str, by: Caller) -> Outcome | Non
     had = (event.before or {} for event in by.store.journal(record=record.id))
     if any(tag in before.get("tags", ()) for before in had) or not by.access.may_write(record.scope, record.home):
         return None  # somebody took it away, or it is not ours to tag
-    change = partial(_with_tag, tag)
+    find, keeper = partial(edit.newest, record.id, by), replace(by, steward=True)
     try:
-        return edit.edit(partial(edit.newest, record.id, by), "tagged", change, replace(by, steward=True), because)
+        return edit.edit(find, "tagged", lambda now: replace(now, tags=(*now.tags, tag)), keeper, because)
     except Held:  # not worth a person's time
         return None
-
-
-def _with_tag(tag: str, record: Record) -> Record:
-    return replace(record, tags=(*record.tags, tag))

@@ -8,7 +8,6 @@ not look for any.
 from dataclasses import field
 
 from memorist.lazy import dataclass
-from memorist.records import Record
 from memorist.remember.authority import FROM_FILES
 from memorist.remember.changes import Caller, has_narratives
 from memorist.store.talk import place_of
@@ -21,12 +20,6 @@ def narratives_in(home: str, by: Caller) -> Where:
     """The narratives of that scope that are not undone or forgotten."""
     where = by.where.also("kind", "eq", NARRATIVE).also("state", "eq", "active").also("scope", "eq", home)
     return where.also("home", "eq", by.access.home_of(home))
-
-
-def latest(session: str | None, home: str, by: Caller) -> Record | None:
-    """The last narrative of that session, by arrival: clocks differ."""
-    found = by.store.find(narratives_in(home, by).also("session", "eq", session), Order("number"), 1)
-    return found[0] if found else None
 
 
 @dataclass(slots=True)
@@ -47,5 +40,6 @@ class Threads:
         by = self.by
         if by.access.origin in FROM_FILES or not by.store.setting(has_narratives(by.access.space)):
             return None
-        found = latest(session, place_of(session, self.home, by.access, by.store), by)
-        return found.id if found else None
+        here = narratives_in(place_of(session, self.home, by.access, by.store), by)
+        last = by.store.find(here.also("session", "eq", session), Order("number"), 1)  # by arrival: clocks differ
+        return last[0].id if last else None

@@ -266,7 +266,6 @@ def _said(pieces: Iterable[Uttered]) -> Iterator[Uttered]:
 
 
 def _words(message: Mapping[str, Any], number: int) -> Iterator[Uttered]:
-    """The texts alone."""
     return (Uttered(role, text) for role, text, data in _pieces(message, number) if not {"call", "images"} & set(data))
 
 

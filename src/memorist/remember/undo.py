@@ -297,7 +297,6 @@ class _Undo:
         return UNDID + self.batch
 
     def step(self, ids: Sequence[str]) -> None:
-        """Undoes these in one transaction."""
         with self.by.writer.transaction():
             changes = Changes.of(self.by)
             changes.takes_back = self.is_own
@@ -445,7 +444,6 @@ def with_columns(record: Record, before: Mapping[str, Any]) -> Record:
 
 
 def _with_counts(record: Record, before: Mapping[str, Any]) -> Record:
-    """The record with the counters of an event."""
     had = counts_of(record)
     if before.keys().isdisjoint(had):
         return record

@@ -39,7 +39,6 @@ def keep(port: ChatPort, store: Store, space: str) -> None:
 
 
 def known(store: Store, space: str) -> Tally:
-    """What was counted so far."""
     said = store.setting(_name(space))
     try:
         table: dict[str, Any] = json.loads(said or "{}")

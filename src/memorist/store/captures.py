@@ -6,14 +6,13 @@ They are settings of the store, one for each project, so that a transcript goes 
 """
 
 import json
-import os
 from dataclasses import asdict, replace
 from datetime import datetime
 from pathlib import Path
-from urllib.parse import quote_from_bytes, unquote_to_bytes
 
 from memorist.errors import StoreDamaged
 from memorist.lazy import dataclass
+from memorist.store.files import path_read, path_written
 from memorist.store.nouns import Commit
 from memorist.store.protocol import Store
 from memorist.store.where import canonical
@@ -48,10 +47,7 @@ def known(store: Store, space: str, home: str) -> list[Capture]:
     """Those of that project, the one noted first at the front."""
     said = store.setting(_name(space, home))
     try:
-        return [
-            Capture(**{**each, "path": Path(os.fsdecode(unquote_to_bytes(each["path"])))})
-            for each in json.loads(said or "[]")
-        ]
+        return [Capture(**{**each, "path": path_read(each["path"])}) for each in json.loads(said or "[]")]
     except (ValueError, TypeError, KeyError) as problem:
         raise StoreDamaged(f"which transcripts are read cannot be told ({problem}); restore a backup") from problem
 
@@ -113,7 +109,7 @@ def _left_out(space: str, home: str) -> str:
 
 
 def _keep(captures: list[Capture], store: Store, space: str, home: str) -> None:
-    written = [{**asdict(each), "path": quote_from_bytes(os.fsencode(each.path))} for each in captures]
+    written = [{**asdict(each), "path": path_written(each.path)} for each in captures]
     store.write(Commit(settings={_name(space, home): canonical(written)}))
 
 

@@ -10,18 +10,17 @@ transaction of the memories that moved, and `undo` takes both back.
 """
 
 import json
-import os
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
-from urllib.parse import quote_from_bytes, unquote_to_bytes
 
 from memorist.access import HOMED, Access
 from memorist.lazy import dataclass
 from memorist.noun import Noun
 from memorist.project import Project, earlier_names, make_mark, mark_of, parents_of
 from memorist.records import Scope, memories
+from memorist.store.files import path_read, path_written
 from memorist.store.nouns import Commit
 from memorist.store.protocol import Store
 from memorist.store.where import Order, Where, canonical
@@ -87,12 +86,12 @@ def settle(found: Project, store: Store, space: str) -> Settled:
         return Settled(_as(found, name), known=False)
     chosen = called(seen.scope, store, space)
     if chosen != seen.scope:
-        return Settled(_as(found, chosen), known=seen.own == _written(found.own))
+        return Settled(_as(found, chosen), known=seen.own == path_written(found.own))
     if found.how == seen.how == "path" and found.scope in seen.before:  # two paths in turn: a container and its host
         return Settled(_as(found, Scope(seen.scope)))
     name = called(found.scope, store, space, adopted=True) if shared else found.scope
     adopts = Scope(seen.scope) if seen.how == "path" and seen.scope != name else None
-    known = (seen.scope, seen.own) == (found.scope, _written(found.own))
+    known = (seen.scope, seen.own) == (found.scope, path_written(found.own))
     return Settled(_as(found, name), known, adopts)
 
 
@@ -100,7 +99,7 @@ def tell(found: Project, store: Store, space: str) -> None:
     """Keeps which project this checkout is, under its mark; inside a transaction of the writer."""
     if found.own is None:
         return
-    seen, own = _seen(found, store, space), _written(found.own)
+    seen, own = _seen(found, store, space), path_written(found.own)
     mark = _marked(found.own, seen, store, space)
     if mark is None:
         return
@@ -136,7 +135,8 @@ def _seen(found: Project, store: Store, space: str) -> Checkout | None:
     if table is None:
         return None
     seen = Checkout(table["scope"], table["how"], table["own"], tuple(table["before"]))
-    return None if _original_is_there(seen, found, mark) else seen
+    is_copy = seen.own != path_written(found.own) and mark_of(path_read(seen.own)) == mark
+    return None if is_copy else seen
 
 
 def _told(said: str | None) -> dict[str, Any] | None:
@@ -155,19 +155,6 @@ def _marked(own: Path, seen: Checkout | None, store: Store, space: str) -> str |
     return make_mark(own)
 
 
-def _original_is_there(seen: Checkout, found: Project, mark: str | None) -> bool:
-    return seen.own != _written(found.own) and mark_of(_read(seen.own)) == mark
-
-
-def _written(path: Path | None) -> str:
-    """A path as text that any store can hold, whatever bytes are in it."""
-    return quote_from_bytes(os.fsencode(path)) if path else ""
-
-
-def _read(written: str) -> Path:
-    return Path(os.fsdecode(unquote_to_bytes(written)))
-
-
 def _checkout(space: str, mark: str) -> str:
     return f"checkout {canonical([space, mark])}"
 
@@ -178,7 +165,11 @@ def _checkout(space: str, mark: str) -> str:
 def called(scope: str, store: Store, space: str, adopted: bool = False) -> Scope:
     """What that project is called now, if its user renamed or merged it. `adopted`: or if a checkout took its memories along."""
     seen = [Scope(scope)]
-    while (said := _name_now(seen[-1], store, space)) and (said["chosen"] or adopted) and said["to"] not in seen:
+    while (
+        (said := _told(store.setting(_name(space, seen[-1]))))
+        and (said["chosen"] or adopted)
+        and said["to"] not in seen
+    ):
         seen.append(Scope(said["to"]))
     return seen[-1]
 
@@ -204,10 +195,6 @@ def undone(batch: str, by: str | None, store: Store) -> None:
 def _keep(names: Mapping[str, str], store: Store, batch: str) -> None:
     was = {name: store.setting(name) or "" for name in names}
     store.write(Commit(settings={**names, _given_by(batch): canonical(was)}))
-
-
-def _name_now(scope: str, store: Store, space: str) -> dict[str, Any] | None:
-    return _told(store.setting(_name(space, scope)))
 
 
 def _name(space: str, scope: str) -> str:

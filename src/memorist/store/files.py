@@ -16,6 +16,7 @@ import time
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from urllib.parse import quote_from_bytes, unquote_to_bytes
 
 from memorist.errors import Invalid
 from memorist.store.nouns import Diagnosis
@@ -34,10 +35,8 @@ MOST_LINKS = 40
 def create_private(path: Path) -> None:
     """Creates an empty file with mode 0600, and its folder with 0700 where it is missing. An existing file is left alone."""
     _create_folders(path.parent)
-    try:
+    with suppress(FileExistsError):
         os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
-    except FileExistsError:
-        return
 
 
 def replace_private(path: Path, text: str, durable: bool = True) -> None:
@@ -172,7 +171,7 @@ def _is_alive(process: int) -> bool:
     except (ProcessLookupError, OverflowError):
         return False
     except OSError:  # it is another user's
-        return True
+        pass
     return True
 
 
@@ -199,6 +198,15 @@ def names_of(path: Path) -> tuple[Path, ...]:
         while links[-1].is_symlink() and len(links) <= MOST_LINKS:
             links.append(links[-1].parent / links[-1].readlink())
     return (path,) if len(links) == 1 else (Path(os.path.realpath(path)), *links[-2::-1])
+
+
+def path_written(path: Path | None) -> str:
+    """A path as text that any store can hold, whatever bytes are in it."""
+    return quote_from_bytes(os.fsencode(path)) if path else ""
+
+
+def path_read(written: str) -> Path:
+    return Path(os.fsdecode(unquote_to_bytes(written)))
 
 
 def refuse_taken(path: Path) -> None:

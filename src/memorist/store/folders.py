@@ -5,12 +5,11 @@ has to clean them. They are settings of the store, one for each space.
 """
 
 import json
-import os
 from dataclasses import dataclass
 from pathlib import Path
-from urllib.parse import quote_from_bytes, unquote_to_bytes
 
 from memorist.errors import StoreDamaged
+from memorist.store.files import path_read, path_written
 from memorist.store.nouns import Commit
 from memorist.store.protocol import Store
 from memorist.store.where import canonical
@@ -28,7 +27,7 @@ def known(store: Store, space: str) -> list[Filed]:
     """Every folder that a process ever wrote files of this space into."""
     said = store.setting(_name(space))
     try:
-        return [Filed(Path(os.fsdecode(unquote_to_bytes(path))), scope) for path, scope in json.loads(said or "[]")]
+        return [Filed(path_read(path), scope) for path, scope in json.loads(said or "[]")]
     except (ValueError, TypeError) as problem:
         raise StoreDamaged(f"which folders hold files cannot be read ({problem}); restore a backup") from problem
 
@@ -36,7 +35,7 @@ def known(store: Store, space: str) -> list[Filed]:
 def note(folder: Filed, store: Store, space: str) -> None:
     """Keeps it; inside a transaction of the writer."""
     others = [each for each in known(store, space) if each.path != folder.path]
-    written = [[quote_from_bytes(os.fsencode(each.path)), each.scope] for each in (*others, folder)]
+    written = [[path_written(each.path), each.scope] for each in (*others, folder)]
     store.write(Commit(settings={_name(space): canonical(written)}))
 
 

@@ -49,13 +49,11 @@ def index_rows(record: Record) -> list[IndexRow]:
 
 
 def rows_of(text: str, labels: Iterable[str | None]) -> list[IndexRow]:
-    """The index rows of a text with these labels."""
     shared = terms("\n".join(label for label in labels if label))
     return [IndexRow(start, end, (*shared, *terms(text[start:end]))) for start, end in chunks(text)]
 
 
 def embedded_rows(record: Record) -> dict[int, str]:
-    """What an embedder sees of each of its index rows."""
     if record.state == "erased":
         return {}
     spans = enumerate(chunks(record.text), record.number * CHUNKS)

@@ -32,7 +32,7 @@ from memorist.errors import Invalid, MemoristError, StoreDamaged
 from memorist.lazy import dataclass
 from memorist.noun import Noun
 from memorist.records import Event, Record
-from memorist.store.files import replace_private
+from memorist.store.files import BINARY, replace_private
 from memorist.store.nouns import ChainLink, event_mac, next_link, seal
 from memorist.store.recount import NOTHING, Differences, Told, counts, differences
 
@@ -41,7 +41,6 @@ if TYPE_CHECKING:
 
 ANCHORED_EVERY = 60.0  # seconds
 EVENTS_AT_ONCE = 500
-BINARY = getattr(os, "O_BINARY", 0)
 LONGEST_ANCHOR = 1000  # bytes
 NOTED = b'"noted": "'
 NOTE = re.compile(r"\d{15} [0-9a-f]{64} [0-9a-f]{16}")  # event, digest, and a sum over both
@@ -69,7 +68,6 @@ class Audit(Noun):
 
     @property
     def advice(self) -> str | None:
-        """What to do about it."""
         if self.recountable:
             return "`memorist doctor --repair` makes counters and links again from the journal, after a backup"
         return None if self.ok else "the file was changed from outside, or it is damaged: compare with a backup"
@@ -124,7 +122,6 @@ class Anchor:
         return f"{anchored.missing(found.last if found else 0)}; {RESTORE_OR} remove {self._path.name}"
 
     def note(self, head: ChainLink) -> None:
-        """After each commit."""
         if self._path is None or self._keeps:
             return
         with self._lock:

@@ -92,7 +92,6 @@ class OwnModel:
         return NONE if self.choice.spelled == NONE and self.choice.asked else None
 
     def among(self, layers: Collection[str]) -> tuple[str, ...]:
-        """Those of these layers that it is for."""
         return tuple(layer for layer in self.layers if layer in layers)
 
     def reads(self, layers: Collection[str]) -> tuple[str, ...]:
@@ -126,7 +125,6 @@ class Meaning:
         return self.models[0].choice
 
     def embedder(self) -> Embedder | None:
-        """This process's embedder, for memories."""
         return self.models[0].embedder()
 
     def own(self, model: str, layers: Collection[str] = LAYERS) -> Embedder | None:
@@ -225,13 +223,8 @@ class Meaning:
         count = self._bare(wanted, layers, MOST_TOLD + 1)
         if not count:
             return None
-        rows = (
-            "1 row waits"
-            if count == 1
-            else f"{count} rows wait"
-            if count <= MOST_TOLD
-            else f"over {MOST_TOLD} rows wait"
-        )
+        many = str(count) if count <= MOST_TOLD else f"over {MOST_TOLD}"
+        rows = "1 row waits" if count == 1 else f"{many} rows wait"
         old = " and ".join(shown(each.model) for each in former if self._of(each))
         until = f"{old} answers" if old else "words alone find them"
         return f"the vectors of {shown(wanted)} are made by `memorist upkeep`: {rows}; until then {until}"
@@ -402,9 +395,7 @@ class Generations:
                 for some in parts(numbers, EMBEDDED_AT_ONCE):
                     try:
                         self._catch_up(model, some)
-                    except (
-                        MemoristError
-                    ) as problem:  # a busy store, a full disk or a failing model: it waits for upkeep
+                    except MemoristError as problem:  # a busy store, a full disk, a failing model: it waits for upkeep
                         self.meaning.failed(problem)
 
     def _catch_up(self, model: OwnModel, numbers: Sequence[int]) -> None:
@@ -482,10 +473,8 @@ class Generations:
         with self.store.transaction(durable=False):
             now = {piece.row: piece.text for piece in self.store.unembedded(generation.id, numbers=numbers)}
             alive = self.meaning.is_alive(generation)
-            vectors = {
-                p.row: each for p, each in zip(pieces, packed, strict=True) if alive and now.get(p.row) == p.text
-            }
-            if vectors:
+            same = ((p.row, each) for p, each in zip(pieces, packed, strict=True) if alive and now.get(p.row) == p.text)
+            if vectors := dict(same):
                 self.store.put_vectors(generation.id, vectors)
         return len(vectors)
 
@@ -495,10 +484,8 @@ class Generations:
         if self.store.unembedded(generation.id, 0, 1):
             return False
         with self.store.transaction():
-            untouched = self.store.head() == before  # then what was just seen still holds, and nobody waits for a look
-            if generation not in self.meaning.living() or not (
-                untouched or not self.store.unembedded(generation.id, 0, 1)
-            ):
+            touched = self.store.head() != before  # else what was just seen still holds, and nobody waits for a look
+            if generation not in self.meaning.living() or (touched and self.store.unembedded(generation.id, 0, 1)):
                 return False
             self.store.save_generation(replace(generation, state="current"))
         return True

@@ -112,7 +112,6 @@ class Receipt:
 
     @property
     def ids(self) -> list[str]:
-        """Of the memories that were shown."""
         return [id for id, _ in self.shown]
 
 
@@ -239,7 +238,6 @@ class Generation:
 
     @property
     def bytes(self) -> int:
-        """What one of its vectors takes."""
         return self.dimension + 4
 
     @property
@@ -248,7 +246,6 @@ class Generation:
         return self.state + ("" if self.layers == LAYERS else f": {', '.join(self.layers)}")
 
     def has(self, layers: Iterable[str]) -> bool:
-        """Whether it is for one of these layers."""
         return any(layer in self.layers for layer in layers)
 
     def fitting(self, shelves: Iterable[Shelf]) -> list[Shelf]:
@@ -346,7 +343,6 @@ def footprint(content: int, vector: int = 0) -> int:
 
 
 def shelf_of(record: Record) -> Shelf:
-    """Where a record is indexed."""
     return Shelf(record.space, record.scope, layer_of(record.kind, record.state), record.home)
 
 

@@ -34,7 +34,6 @@ class Room:
             return None
 
     def told(self) -> dict[str, int]:
-        """For the status."""
         free = self.free()
         return {} if free is None else {"disk_free": free}
 

@@ -7,6 +7,7 @@ from pathlib import Path
 
 from memorist.errors import StoreUnavailable
 from memorist.redact import strings_in
+from memorist.store.files import BINARY
 from memorist.store.nouns import parts
 from memorist.text.words import terms
 
@@ -58,7 +59,7 @@ class ErasedIds:
         if not lines:
             return
         try:
-            file = os.open(self._path, os.O_WRONLY | os.O_CREAT | os.O_APPEND | getattr(os, "O_BINARY", 0), 0o600)
+            file = os.open(self._path, os.O_WRONLY | os.O_CREAT | os.O_APPEND | BINARY, 0o600)
             try:
                 # The first newline ends what a full disk left unfinished.
                 if os.write(file, b"\n" + lines) <= len(lines):

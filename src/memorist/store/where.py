@@ -20,11 +20,11 @@ from memorist.errors import Invalid
 from memorist.lazy import dataclass
 from memorist.records import Record, iso, utc
 from memorist.text.visible import flaw
+from memorist.worth import typed, vouched_for
 
 Type = Literal["text", "number", "bool", "time", "list", "any"]
 MOST_VALUES = 500  # in one filter: SQLite takes no condition of more than a thousand levels
 DEEPEST = 20
-TYPED_HELD = '"typed":true'  # in the data of what a person typed to last, as it is stored
 TRIGGERS_HELD = '"triggers":['  # in the data of what has triggers, as it is stored
 OPERATORS = ("eq", "ne", "gt", "gte", "lt", "lte", "in", "any")  # and "ends", for ids, which no caller writes
 
@@ -34,10 +34,6 @@ class Field(NamedTuple):
 
     type: Type
     read: Callable[[Record], Any]
-
-
-def _is_typed(record: Record) -> bool:
-    return TYPED_HELD in canonical(record.data) and record.origin == "recorded" and record.status == "candidate"
 
 
 _FIELDS: tuple[tuple[Type, str, str], ...] = (  # their type, the part of a record that holds them, and their names
@@ -54,11 +50,9 @@ FIELDS: Mapping[str, Field] = {
         for type, part, names in _FIELDS
         for name in names.split()
     },
-    # Whether somebody vouches for it (`worth.vouched_for`).
-    "verified": Field("bool", lambda record: record.trust != "low" or record.status == "confirmed"),
-    # Whether a later session may be told it: not what was found in another one, unless a person typed it there to last
-    # (`worth.typed`) and nobody has decided about it yet.
-    "passed_on": Field("bool", lambda record: not record.scope.startswith("session/") or _is_typed(record)),
+    "verified": Field("bool", vouched_for),
+    # Whether a later session may be told it: not what was found in another one, unless a person typed it there to last.
+    "passed_on": Field("bool", lambda record: not record.scope.startswith("session/") or typed(record)),
     # Whether something may bring it up by itself (`text/triggers.py`).
     "triggered": Field("bool", lambda record: TRIGGERS_HELD in canonical(record.data)),
 }

@@ -15,6 +15,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import field, replace
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 from typing import Any, NewType, TypeVar, cast
 
 from memorist.access import Access
@@ -22,14 +23,15 @@ from memorist.errors import Invalid, MemoristError, StoreUnavailable
 from memorist.lazy import dataclass
 from memorist.records import Counters, Event, Link, Origin, Provenance, Record, Times, changed, new_id, to_micros
 from memorist.redact import strings_in, texts_of
-from memorist.store.audience import Audience
 from memorist.store.choices import forget_words
+from memorist.store.files import create_private
 from memorist.store.journal import Anchor, Audit, audit, jump
 from memorist.store.meaning import Ahead, Generations, Meaning, secret_of
 from memorist.store.nouns import (
     ChainLink,
     Commit,
     Counted,
+    Erased,
     KeyUse,
     Lesson,
     Receipt,
@@ -58,6 +60,7 @@ NOTES_WAIT = 0.02  # seconds a question may wait to note that it was asked
 CLOSING_WAIT = 2.0
 TOLD_EVERY = 0.3  # seconds between two times that questions are written for somebody who listens
 OLDEST_RECEIPT = timedelta(days=90)
+HEARD = 5.0  # seconds after its last look in which a listener is taken to be there
 FEW = 20  # events that a question looks at, to see whether the clock jumped
 A_WHILE = timedelta(minutes=1)  # so long what was found is good: every context asks
 HOMES_TOLD = "homes"  # the setting that says so
@@ -98,13 +101,35 @@ class Batch:
     name: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Gone:
-    """What an erasure did: its batch, and the words that no memory of the space holds any more."""
+class Audience:
+    """Those who listen to what is asked of one store, in whichever process: `memorist log --follow`, or a client of a server's
+    events.
 
-    batch: str
-    words: frozenset[str]
-    questions: frozenset[str]  # of lessons that went
+    What was asked is written late, because nobody waits for it; but whoever listens does. So a listener touches a file beside the
+    store each time it looks, and whoever asks looks at the time of that file. The file holds nothing. It stays when the last
+    listener goes, or dies, and is too old a few seconds later to mean anything.
+    """
+
+    def __init__(self, store: Path | None) -> None:
+        self._path = store.with_name(store.name + ".heard") if store else None
+
+    def __bool__(self) -> bool:
+        if self._path is None:
+            return False
+        try:
+            return abs(time.time() - self._path.stat().st_mtime) < HEARD
+        except OSError:
+            return False
+
+    def listen(self) -> None:
+        """Says that somebody does. Where nothing can be written, they hear of questions late."""
+        if self._path is None:
+            return
+        with suppress(OSError):
+            if self._path.exists():
+                os.utime(self._path)
+            elif self._path.parent.is_dir():  # a folder that was removed meanwhile stays so
+                create_private(self._path)
 
 
 class Writer:
@@ -313,9 +338,9 @@ class Writer:
         batch: str | None = None,
         quoting: Sequence[Record] = (),
         settings: Mapping[str, str] | None = None,
-    ) -> Gone:
+    ) -> tuple[str, Erased]:
         """Puts a tombstone in the place of each record, and takes what told of it out of everything else. `quoting` are
-        records that stay and lose their snippets.
+        records that stay and lose their snippets. → the batch, and what went
 
         A tombstone has a key of its own: with the old one everything that was sealed under it becomes unguessable. The
         event of the erasure names the events of other records that lost a word about it, so that an audit can tell that
@@ -339,7 +364,7 @@ class Writer:
         because: str,
         batch: str | None,
         more: Commit,
-    ) -> Gone:
+    ) -> tuple[str, Erased]:
         """Erases what the tombstones stand for and the past of the heads, with its events, and marks the files."""
         erased = self.store.erase(stones, heads)
         forget_words(self.store, who.space, erased.words)
@@ -349,7 +374,7 @@ class Writer:
         batch, events, link = self._events(changes, who, {each.record.id: each for each in (*stones, *heads)}, batch)
         marks = {"erased": str(to_micros(self._clock())), unscrubbed(who.space): secrets.token_hex(8)}
         self.store.write(replace(more, events=events, digest=link.digest, settings={**more.settings, **marks}))
-        return Gone(batch, erased.words, erased.questions)
+        return batch, erased
 
     def _staying(self, records: Sequence[Record], quoting: Sequence[Record], now: datetime) -> list[Record]:
         """What lives on under a new key."""
@@ -358,7 +383,7 @@ class Writer:
 
     def replace_secrets(
         self, records: Sequence[Record], links: Sequence[Link], who: Access, because: str, batch: str | None = None
-    ) -> Gone:
+    ) -> tuple[str, Erased]:
         """Puts what `clean` makes of each record, and of these links, in its place, and erases what it was before. A tombstone
         stands for that: it is the past text of a memory which lives on."""
         now = self._clock()
@@ -404,7 +429,6 @@ class Writer:
             self.store.write(Commit(settings={slept(space): told}))
 
     def note_homes(self, space: str) -> None:
-        """Keeps that the older tasks of that space have their homes."""
         with self.transaction():
             self.store.write(Commit(settings={f"{HOMES_TOLD} {space}": "told"}))
 
@@ -432,9 +456,7 @@ class Writer:
         with self._notes_lock:
             before = len(self._notes) // NOTES_AT_ONCE
             self._notes.extend(lines)
-            full = (
-                len(self._notes) // NOTES_AT_ONCE > before
-            )  # after a try that failed, the next comes a bufferful later
+            full = len(self._notes) // NOTES_AT_ONCE > before  # after a try that failed, the next is a bufferful later
         if full or (time.monotonic() - self._flushed >= TOLD_EVERY and self.audience):
             self.flush()
 

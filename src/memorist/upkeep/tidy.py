@@ -2,7 +2,7 @@
 changed since, and about tags that mean the same. Two act: faint memories go to the archive, and memories of several sessions that
 belong together are linked.
 
-How a person answers is kept (`remember/answers.py`), and steers the nights that follow: nothing is asked twice.
+How a person answers is kept (`remember/review.py`), and steers the nights that follow: nothing is asked twice.
 """
 
 from collections import Counter

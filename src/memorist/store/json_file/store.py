@@ -167,11 +167,14 @@ class JsonFileStore(SqliteStore):
             with self._caught_up():
                 pass
 
-    def setting(self, name: str) -> str | None:
-        """Opening needs some, and no table for it."""
+    def _not_in_tables(self) -> Sequence[Sections] | None:
         if self._waiting is not None:
             self._read_on()
-        waiting = self._waiting
+        return self._waiting
+
+    def setting(self, name: str) -> str | None:
+        """Opening needs some, and no table for it."""
+        waiting = self._not_in_tables()
         if waiting is None:
             return super().setting(name)
         with self._sound():
@@ -180,9 +183,7 @@ class JsonFileStore(SqliteStore):
 
     def head(self, up_to: int | None = None) -> ChainLink | None:
         """Opening asks for that too."""
-        if self._waiting is not None:
-            self._read_on()
-        waiting = self._waiting
+        waiting = self._not_in_tables()
         if waiting is None:
             return super().head(up_to)
         with self._sound():

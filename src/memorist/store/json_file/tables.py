@@ -168,16 +168,7 @@ SECTIONS = {  # in the order of a snapshot; vectors come last
         "lessons", "id space home record question places users others at", "id", record="id", places="json", at="time"
     ),
 }  # fmt: skip
-PLAIN = (
-    "counters",
-    "links",
-    "events",
-    "keys",
-    "runs",
-    "generations",
-    "receipts",
-    "lessons",
-)  # rows that are put as they are
+PLAIN = "counters links events keys runs generations receipts lessons".split()  # rows that are put as they are
 RECORDS = SECTIONS["records"]
 INSERT = f"INSERT INTO records (number, shelf, {', '.join(COLUMNS)}, key, checksum) VALUES (?, ?{', ?' * len(COLUMNS)}, ?, ?)"
 WORDS = "INSERT OR IGNORE INTO words (id, shelf, start, end, prepared, length) VALUES (?, ?, ?, ?, ?, ?)"

@@ -100,18 +100,14 @@ def explained(problem: Exception) -> MemoristError:
     if isinstance(problem, apsw.BusyError | apsw.LockedError):
         return StoreUnavailable("another process kept the store busy for too long; nothing was written, try again")
     extended = getattr(problem, "extendedresult", 0)
-    limit = _out_of_files() if isinstance(problem, apsw.CantOpenError | apsw.IOError) else None
-    if limit:
+    if isinstance(problem, apsw.CantOpenError | apsw.IOError) and (limit := _out_of_files()):
         return limit
     if isinstance(problem, apsw.FullError) or extended == apsw.SQLITE_IOERR_SHMSIZE:  # no room even to share its log
         return StoreUnavailable("the disk is full: nothing was written and nothing was lost; free space and try again")
     if isinstance(problem, apsw.ReadOnlyError):
         return StoreUnavailable("the store is read-only: reading works, writing does not; check the file's permissions")
     if isinstance(problem, apsw.CorruptError | apsw.NotADBError | apsw.FormatError) or _lacks_a_part(problem):
-        return StoreDamaged(
-            f"the store is damaged ({said}); it was left as it is. `memorist doctor` tells more, "
-            "`memorist backup --restore FILE` brings a backup back"
-        )
+        return misplaced(said)
     if isinstance(problem, apsw.CantOpenError | apsw.PermissionsError):
         return StoreUnavailable(f"the store cannot be opened ({said}); check that the folder exists and is yours")
     if extended in UNWRITTEN:
@@ -515,7 +511,6 @@ class Shelves:
         self._here.view = self._here.last = None
 
     def now(self, one: apsw.Connection) -> View:
-        """What this thread can see now."""
         kept = self._kept(one)
         if kept is not None:
             return kept

@@ -27,7 +27,7 @@ from memorist.store.journal import recounted
 from memorist.store.nouns import COUNTERS, Diagnosis, checksum, shelf_of, tally
 from memorist.store.recount import put_as_told
 from memorist.store.sqlite.connection import explained, one_moment
-from memorist.store.sqlite.migrate import copy_verified, of_the_index, rebuild_topics, topics_differ
+from memorist.store.sqlite.migrate import RESTORE, copy_verified, of_the_index, rebuild_topics, topics_differ
 from memorist.store.sqlite.read import rebuild
 from memorist.store.sqlite.store import INSERT_WORDS, UNNAMED, SqliteStore, changed_words
 from memorist.store.sqlite.vectors import bad_blocks, drop_homeless
@@ -37,7 +37,6 @@ from memorist.store.writer import Writer
 PATIENCE = 30_000  # milliseconds
 SAFE_SQLITE = (3, 51, 3)  # earlier ones can lose a race between two checkpoints and damage the file
 REBUILD = "`memorist doctor --repair` rebuilds it from the records, after a backup"
-RESTORE = "`memorist backup --restore FILE` brings a backup back"
 WORDS_OF = (
     "SELECT s.space, s.named, s.layer, s.home, w.start, w.end, w.prepared, w.length FROM words w JOIN shelves s ON s.id = w.shelf"
     f" WHERE w.id >= ?1 * {CHUNKS} AND w.id < (?1 + 1) * {CHUNKS} ORDER BY w.id"
@@ -71,9 +70,8 @@ def _survived(name: str, check: Callable[[], Iterable[Diagnosis]]) -> list[Diagn
     try:
         return list(check())
     except apsw.IOError as problem:
-        return [
-            Diagnosis(False, name, f"cannot be checked: {explained(problem)}", "look after the disk, then try again")
-        ]
+        said, advice = f"cannot be checked: {explained(problem)}", "look after the disk, then try again"
+        return [Diagnosis(False, name, said, advice)]
     except (apsw.Error, StoreDamaged, Invalid, UnicodeDecodeError) as problem:  # invalid: the name of a space or scope
         return [Diagnosis(False, name, f"cannot be checked: {problem}", RESTORE)]
 
@@ -102,9 +100,8 @@ def _integrity(one: apsw.Connection, store: SqliteStore) -> Diagnosis:
     with _fresh(one, store) as fresh:
         said = [row[0] for row in fresh.execute("PRAGMA integrity_check(20)")]
         # Index rows and vectors that point nowhere are seen where every record's words are computed again.
-        foreign = fresh.execute(
-            "SELECT count(*) FROM pragma_foreign_key_check WHERE \"table\" NOT IN ('words', 'vectors')"
-        ).get
+        sql = "SELECT count(*) FROM pragma_foreign_key_check WHERE \"table\" NOT IN ('words', 'vectors')"
+        foreign = fresh.execute(sql).get
     if foreign:
         said = [*(line for line in said if line != "ok"), f"{foreign} rows point to rows that do not exist"]
     if said == ["ok"]:

@@ -52,7 +52,8 @@ def take_out_traces(
     numbers = "SELECT number FROM records WHERE id IN (SELECT value FROM json_each(?1))"
     one.execute(f"DELETE FROM counters WHERE record IN ({numbers})", (names,))
     one.execute(f"DELETE FROM links WHERE a IN ({numbers}) OR b IN ({numbers})", (names,))
-    one.execute(f"UPDATE journal SET before = NULL, because = NULL WHERE record IN ({numbers})", (names,))
+    empty = "UPDATE journal SET before = NULL, because = NULL WHERE"
+    one.execute(f"{empty} record IN ({numbers})", (names,))
     used = "WHERE record IN (SELECT value FROM json_each(?))"
     one.execute(
         f"UPDATE key_uses SET draft = '', outcome = '{ERASED_MESSAGE}' {used} AND outcome = '{MESSAGE_KEPT}'", (names,)
@@ -62,10 +63,7 @@ def take_out_traces(
     one.execute("DELETE FROM key_uses WHERE outcome = 'erased'")  # as version 0.1.0 kept them
     one.execute(f"UPDATE key_uses SET draft = '' {used}", (canonical(list(heads)),))
     events = _events_about(one, names, canonical(list(heads)))
-    one.execute(
-        "UPDATE journal SET before = NULL, because = NULL WHERE seq IN (SELECT value FROM json_each(?))",
-        (canonical(events),),
-    )
+    one.execute(f"{empty} seq IN (SELECT value FROM json_each(?))", (canonical(events),))
     gone = frozenset(word for word in words if not _is_held(one, word, shelves))
     _drop_receipts(one, set(ids), set(heads), gone)
     _withdraw_questions(one, set(ids), gone)
@@ -214,10 +212,8 @@ def _holds(path: Path, traces: Sequence[bytes]) -> bool:
     file = apsw.VFSFile("", str(path.absolute()), flags)
     try:
         size = file.xFileSize()
-        blocks = (
-            file.xRead(min(READ_AT_ONCE + overlap, size - start), start) for start in range(0, size, READ_AT_ONCE)
-        )
-        return any(map(found, blocks))
+        starts, most = range(0, size, READ_AT_ONCE), READ_AT_ONCE + overlap
+        return any(found(file.xRead(min(most, size - start), start)) for start in starts)
     except apsw.Error as problem:
         raise StoreUnavailable(f"the file could not be searched after the erase: {problem}; try again") from problem
     finally:

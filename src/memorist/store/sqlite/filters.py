@@ -1,23 +1,25 @@
 """A `Where` as SQL: it must mean what `Where.matches` means. Only names from the allow-list reach a statement, and every value is
 bound."""
 
+from collections.abc import Iterable
 from datetime import datetime
 from typing import Any
 
 from memorist.records import to_micros
 from memorist.store.nouns import COUNTERS
-from memorist.store.where import TRIGGERS_HELD, TYPED_HELD, Clause, Order, Where, canonical, class_of, type_of
+from memorist.store.where import TRIGGERS_HELD, Clause, Order, Where, canonical, class_of, type_of
+from memorist.worth import TYPED
 
 NAMED_BY = {"id", "number", "fingerprint", "superseded_by"}  # fields that name few records, and have an index
 Fragment = tuple[str, list[Any]]
 NEVER: Fragment = ("0", [])
-TYPED = f"instr(ifnull(r.data, ''), '{TYPED_HELD}') > 0 AND r.origin = 'recorded' AND r.status = 'candidate'"
+IS_TYPED = f"r.origin = 'recorded' AND r.status = 'candidate' AND ifnull(json_type(r.data, '$.{TYPED}'), '') = 'true'"
 EXPRESSIONS = {
     "scope": "+s.named",
     "home": "s.home",
     "last_used": "c.last_used",
     "verified": "(r.trust <> 'low' OR r.status = 'confirmed')",
-    "passed_on": f"(s.named NOT LIKE 'session/%' OR ({TYPED}))",
+    "passed_on": f"(s.named NOT LIKE 'session/%' OR ({IS_TYPED}))",
     "triggered": f"(instr(ifnull(r.data, ''), '{TRIGGERS_HELD}') > 0)",
 }
 COMPARE = {"gt": ">", "gte": ">=", "lt": "<", "lte": "<="}
@@ -33,9 +35,12 @@ JSON_TYPES = {
 
 def where_sql(where: Where) -> Fragment:
     """The clauses as one condition over `r` (records), `c` (counters, may be absent) and `s` (shelves)."""
-    parts = [_clause(clause) for clause in where.clauses]
-    condition = " AND ".join(f"({sql})" for sql, _ in parts) or "1"
-    return condition, [value for _, values in parts for value in values]
+    return _joined(where.clauses, " AND ", "1")
+
+
+def _joined(clauses: Iterable[Clause], by: str, none: str) -> Fragment:
+    parts = [_clause(clause) for clause in clauses]
+    return by.join(f"({sql})" for sql, _ in parts) or none, [value for _, values in parts for value in values]
 
 
 def order_sql(order: Order) -> str:
@@ -59,7 +64,7 @@ def _clause(clause: Clause) -> Fragment:
     if clause.op == "in" and clause.field in NAMED_BY and all(_is_plain(each, kind) for each in clause.value):
         return f"{column(clause.field)} IN (SELECT value FROM json_each(?))", [canonical(clause.value)]
     if clause.op == "in":
-        return _either([Clause(clause.field, "eq", each) for each in clause.value])
+        return _joined((Clause(clause.field, "eq", each) for each in clause.value), " OR ", "0")
     if kind == "any":
         return _data(clause)
     if kind == "list":
@@ -72,11 +77,6 @@ def _is_plain(value: Any, kind: str) -> bool:
     return class_of(value) == kind and "\0" not in str(value)
 
 
-def _either(clauses: list[Clause]) -> Fragment:
-    parts = [_clause(clause) for clause in clauses] or [NEVER]
-    return " OR ".join(f"({sql})" for sql, _ in parts), [value for _, values in parts for value in values]
-
-
 def _plain(clause: Clause, kind: str) -> Fragment:
     value, expression = clause.value, column(clause.field)
     if clause.op == "eq" and value is None:
@@ -84,10 +84,7 @@ def _plain(clause: Clause, kind: str) -> Fragment:
     if clause.op == "any" or class_of(value) != kind:
         return NEVER
     if clause.op == "eq" and kind == "bool":
-        return (
-            f"{expression} = {int(value)}",
-            [],
-        )  # written out, so that the indexes of what is pinned and of triggers can be used
+        return f"{expression} = {int(value)}", []  # written out, for the indexes of what is pinned and of triggers
     if clause.op == "eq" and clause.field == "kind" and value in ALWAYS_SHOWN:
         return f"{expression} = '{value}'", []  # for their index as well
     if clause.op == "eq":

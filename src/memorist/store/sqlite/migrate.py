@@ -24,9 +24,9 @@ from memorist.text.visible import visible
 
 SCHEMA = Path(__file__).parent / "schema"
 APPLICATION_ID = 0x6D656D6F  # "memo", written into the file's header
-BRING_BACK = "`memorist backup --restore FILE` brings a backup back"
+RESTORE = "`memorist backup --restore FILE` brings a backup back"
 FOREIGN = (
-    f"is an SQLite file but not a memorist store; it was left as it is. Name another file; if it was one, {BRING_BACK}"
+    f"is an SQLite file but not a memorist store; it was left as it is. Name another file; if it was one, {RESTORE}"
 )
 OLDER = "this store was made by an older version; open it once where it may be written"
 INSERT_TOPICS = "INSERT OR IGNORE INTO topics (topic, record) VALUES (?, ?)"
@@ -93,7 +93,7 @@ def _version(connection: apsw.Connection, path: Path, steps: Sequence[Migration]
     applied = connection.execute("SELECT number, digest FROM migrations ORDER BY number").fetchall()
     if applied != [(step.number, step.digest) for step in steps[:version]]:
         raise StoreDamaged(
-            f"{path} is marked as schema {version} but its applied steps say otherwise; it was left as it is. {BRING_BACK}"
+            f"{path} is marked as schema {version} but its applied steps say otherwise; it was left as it is. {RESTORE}"
         )
     return version
 

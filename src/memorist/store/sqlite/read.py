@@ -174,7 +174,6 @@ class WordIndex:
             self._contents += JOINED + condition
 
     def _count(self, written: list[str]) -> dict[str, int]:
-        """How many rows hold each of these terms."""
         sql = "SELECT j.value, f.doc FROM json_each(?) j CROSS JOIN word_frequency f ON f.term = j.value"
         return {**dict.fromkeys(written, 0), **dict(self._one.execute(sql, (canonical(written),)))}
 
@@ -221,7 +220,6 @@ class WordIndex:
         return found
 
     def rows_of(self, records: Sequence[int]) -> Mapping[int, str]:
-        """The terms of these records' rows on these shelves."""
         kept = among(self._view.rows, canonical(self._shelves))
         found = kept_or_read(kept, records, self._rows_of, WORDS_AT_MOST)
         return {row: held for each in found.values() for row, held in each.items()}
@@ -281,24 +279,13 @@ def ascending(rows: list[Any], last: int) -> list[Any]:
     return rows
 
 
-def of_types(rows: Iterable[Any], *wanted: Any) -> list[Any]:
+def of_types(rows: Iterable[Any], *wanted: set[type]) -> list[Any]:
     """The rows, if each value has the type of its column: the schema is strict, a page that was put elsewhere is not."""
-    found, sound = list(rows), set[tuple[type, ...]]()
-    for row in found:
-        shape = tuple(map(type, row))
-        if shape not in sound:  # most rows are alike
-            if not all(map(isinstance, row, wanted)):
-                raise misplaced("a column holds a value of another type")
-            sound.add(shape)
-    return found
-
-
-def in_columns(rows: list[Any], wanted: Sequence[set[type]]) -> list[Any]:
-    """The same, column by column, for many rows."""
-    for column, types in zip(zip(*rows, strict=True), wanted, strict=bool(rows)):
+    found = list(rows)
+    for column, types in zip(zip(*found, strict=True), wanted, strict=bool(found)):
         if not types.issuperset(map(type, column)):
             raise misplaced("a column holds a value of another type")
-    return rows
+    return found
 
 
 @dataclass(frozen=True, slots=True)
@@ -384,7 +371,7 @@ class Reader:
             condition, values = self._condition(where)
             rows = self._rows(f"{GLIMPSES} {FROM} WHERE {condition} ORDER BY r.number", values)
         with SOUND_ROWS:
-            sound = in_columns(ascending(rows, 0), GLIMPSED)
+            sound = of_types(ascending(rows, 0), *GLIMPSED)
             return [_glimpse((*row[:7], json.loads(row[7]) if row[7] else NO_DATA)) for row in sound]
 
     def _chosen(self, where: Where, order: Order, limit: int | None) -> Fragment:
@@ -444,7 +431,7 @@ class Reader:
             if not one.execute("SELECT EXISTS (SELECT 1 FROM links)").get:  # as in most stores
                 return []
             rows = one.execute(sql, (canonical(list(ids or ())), self._readable(where), kind))
-            found = [Link(*row) for row in of_types(rows, str, str, str, float, str | None)]
+            found = [Link(*row) for row in of_types(rows, {str}, {str}, {str}, {float}, {str, NoneType})]
             return self._seen_links(found, where)[:limit]
 
     def _seen_links(self, links: Sequence[Link], where: Where) -> list[Link]:
@@ -571,7 +558,7 @@ class Reader:
             through = canonical(view.readable(shelves, where.access)), *values
 
             def read(some: Sequence[int]) -> dict[int, Fact | None]:
-                rows = in_columns(one.execute(sql, (canonical(some), *through)).fetchall(), FACT_TYPES)
+                rows = of_types(one.execute(sql, (canonical(some), *through)), *FACT_TYPES)
                 return {**dict.fromkeys(some), **{row[0]: _fact((row[0], known[row[1]], *row[2:])) for row in rows}}
 
             known, kept = view.seen.shelves, among(view.facts, (sql, *through))
@@ -584,7 +571,7 @@ class Reader:
             view = self._shelves.now(one)
             for id in view.ids(shelves):
                 if (id, most) not in view.speakers:
-                    rows = of_types(one.execute(SPEAKERS, (id, most)), str)
+                    rows = of_types(one.execute(SPEAKERS, (id, most)), {str})
                     view.speakers[id, most] = [speaker for (speaker,) in rows]
                 found.update(view.speakers[id, most])
         return sorted(found)[:most]

@@ -175,7 +175,6 @@ class Scan:
             moved[moved == last] = gap
 
     def reserve(self, rows: int) -> None:
-        """Makes room for so many."""
         if rows > len(self._rows):
             larger = Scan(self.dimension, max(rows, len(self._rows) * 5 // 4, 64))
             larger._take(self, min(self.count, len(self._rows)))
@@ -326,12 +325,12 @@ def _nothing() -> "NDArray[Any]":
 # ---------------------------------------------------------------- all shelves of a store
 
 
+@dataclass(slots=True)
 class _Held:
     """A shelf's scan, and the version of the shelf that it shows."""
 
-    def __init__(self, dimension: int) -> None:
-        self.scan = Scan(dimension)
-        self.version = 0
+    scan: Scan
+    version: int = 0
 
 
 class VectorCache:
@@ -381,7 +380,7 @@ class VectorCache:
                 self._schema, self._held = schema, {}
             for shelf in shelves:
                 key = generation.id, shelf
-                self._held[key] = self._held.pop(key) if key in self._held else _Held(generation.dimension)
+                self._held[key] = self._held.pop(key) if key in self._held else _Held(Scan(generation.dimension))
             return [self._held[generation.id, shelf] for shelf in shelves]
 
     def _bound(self, in_use: int) -> None:

@@ -9,7 +9,6 @@ Reading is in `read.py` (records, links, words) and `scan.py` (by meaning), `vec
 writes, and reads the tables beside the records: journal, recall log, keys, runs, settings.
 """
 
-import itertools
 import json
 import os
 from collections import Counter
@@ -18,7 +17,7 @@ from contextlib import closing, contextmanager
 from dataclasses import replace
 from datetime import datetime
 from functools import lru_cache
-from itertools import chain
+from itertools import chain, pairwise
 from pathlib import Path
 from typing import Any
 
@@ -264,9 +263,8 @@ class SqliteStore(VectorMatcher, VectorKeeper, TieReader):
             _, vectors = self._write(one, [*tombstones, *resealed])
             self._erased_vectors += vectors
             shelves = [id for id, shelf in self._shelves.now(one).seen.shelves.items() if shelf.space in spaces]
-            one.execute(
-                "DELETE FROM recalls WHERE id IN (SELECT value FROM json_each(?))", (canonical(list(receipts)),)
-            )
+            sql = "DELETE FROM recalls WHERE id IN (SELECT value FROM json_each(?))"
+            one.execute(sql, (canonical(list(receipts)),))
             return take_out_traces(one, ids, heads, words, shelves)
 
     # ------------------------------------------------------------ journal, recall log, keys, runs, settings
@@ -319,9 +317,8 @@ class SqliteStore(VectorMatcher, VectorKeeper, TieReader):
 
     def runs(self, space: str, job: str | None = None, state: str | None = None, limit: int | None = None) -> list[Run]:
         named = "ifnull(name = ?2, 1)" if job is None else "name = ?2"
-        stands = (
-            f"state = '{state}'" if state in ("asks", "running") else "ifnull(state = ?3, 1)"
-        )  # written out, for its index
+        # Written out, for its index.
+        stands = f"state = '{state}'" if state in ("asks", "running") else "ifnull(state = ?3, 1)"
         sql = f"SELECT {RUN} FROM jobs WHERE space = ?1 AND {named} AND {stands} ORDER BY id DESC LIMIT ?4"
         with SOUND_ROWS:
             return [_run(row) for row in self._rows(sql, (space, job, state, -1 if limit is None else limit))]
@@ -342,7 +339,7 @@ class SqliteStore(VectorMatcher, VectorKeeper, TieReader):
 
     def setting(self, name: str) -> str | None:
         with self._connections as one:
-            rows = of_types(one.execute("SELECT value FROM settings WHERE name = ?", (name,)), str)
+            rows = of_types(one.execute("SELECT value FROM settings WHERE name = ?", (name,)), {str})
         return rows[0][0] if rows else None
 
     def head(self, up_to: int | None = None) -> ChainLink | None:
@@ -422,21 +419,9 @@ class SqliteStore(VectorMatcher, VectorKeeper, TieReader):
 
     def _learn(self, one: apsw.Connection, lessons: Sequence[Lesson]) -> None:
         numbers = self._numbers([each.record for each in lessons])
-        rows = [
-            (
-                k.id,
-                k.space,
-                k.home,
-                numbers[k.record],
-                k.question,
-                canonical(k.places),
-                k.users,
-                k.others,
-                to_micros(k.at),
-            )
-            for k in lessons
-        ]
-        one.executemany(LEARN, rows)
+        for k in lessons:
+            told = (k.question, canonical(k.places), k.users, k.others, to_micros(k.at))
+            one.execute(LEARN, (k.id, k.space, k.home, numbers[k.record], *told))
         beyond = (
             "DELETE FROM lessons WHERE id IN (SELECT id FROM lessons WHERE space = ? AND home = ?"
             " ORDER BY at DESC, id DESC LIMIT -1 OFFSET ?)"
@@ -582,7 +567,7 @@ def _append(one: apsw.Connection, events: Sequence[Event], digest: bytes) -> Non
 def _in_order(events: list[Event], before: int) -> list[Event]:
     """The events, if they are as they were asked for: who goes on from the last one would else never come to an end."""
     numbers = [*(event.seq for event in events), before]
-    if any(one >= next for one, next in itertools.pairwise(numbers)):
+    if any(one >= next for one, next in pairwise(numbers)):
         raise misplaced("events of the journal are out of order")
     return events
 
@@ -598,19 +583,8 @@ def _save_run(one: apsw.Connection, run: Run) -> int:
 def _line(receipt: Receipt) -> tuple[Any, ...]:
     """The values of RECEIPT."""
     r, rendered = receipt, None if receipt.rendered is None else canonical(dict(receipt.rendered))
-    said = (
-        r.space,
-        r.query,
-        r.actor,
-        r.surface,
-        r.session,
-        r.ms,
-        canonical(r.shown),
-        r.empty_because,
-        rendered,
-        r.home,
-    )
-    return r.id, to_micros(r.at), *said
+    asked = (r.id, to_micros(r.at), r.space, r.query, r.actor, r.surface, r.session)
+    return *asked, r.ms, canonical(r.shown), r.empty_because, rendered, r.home
 
 
 def _shown_again(counted: Counted, times: int) -> Counted:

@@ -8,6 +8,7 @@ import json
 from collections.abc import Container, Iterable, Mapping, Sequence
 from itertools import chain
 from operator import itemgetter
+from types import NoneType
 
 import apsw
 
@@ -31,7 +32,7 @@ LINKS_OF = (
     "SELECT j.value, (SELECT json_group_array(json_array(there, kind, weight, evidence, outward)) FROM"
     f" ({' UNION ALL '.join(f'SELECT * FROM ({arm})' for arm in ARMS)}) WHERE there <> j.value) FROM json_each(?1) j"
 )
-TYPES = (int, str, float, str | None, int)
+TYPES: tuple[set[type], ...] = ({int}, {str}, {float}, {str, NoneType}, {int})
 BARE = "FROM json_each(?) j CROSS JOIN records r ON r.number = j.value"
 SUPERSEDES = "supersedes"
 Found = tuple[int, str, float, str | None, int]  # the other end, kind, weight, evidence, and whether it leads outward
@@ -55,7 +56,7 @@ class TieReader(Reader):
         source = AMONG if where.clauses else BARE  # what no filter asks for is not joined
         sql = f"SELECT r.number, r.state {source} WHERE {ON_SHELVES} AND {condition}"
         readable = self._readable(where)
-        return dict(of_types(one.execute(sql, (canonical(sorted(numbers)), readable, *values)), int, str))
+        return dict(of_types(one.execute(sql, (canonical(sorted(numbers)), readable, *values)), {int}, {str}))
 
     def sharing(
         self, terms: Sequence[str], shelves: Sequence[Shelf], where: Where, most: int

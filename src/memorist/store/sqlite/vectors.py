@@ -8,7 +8,7 @@ a loss: upkeep makes it again.
 
 import itertools
 import struct
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -56,7 +56,6 @@ class Move:
 
 
 def block_of(row: int) -> int:
-    """The block that holds the vector of an index row."""
     number, chunk = divmod(row, CHUNKS)
     return number // GROUP * PARTS + chunk * PARTS // CHUNKS
 
@@ -103,7 +102,9 @@ class VectorKeeper(Reader):
                 raise Conflict(f"there is no generation {generation.id} of vectors any more")
             _check_layers(generation, known[generation.id].layers if generation.id else LAYERS)
             if generation.state == "current":
-                _take_layers(one, generation, known.values())
+                for each in known.values():  # it takes its layers from those that were
+                    if each.id != generation.id and each.state == "current":
+                        _save(one, each, each.without(generation.layers))
             if generation.id:
                 return _save(one, known[generation.id], generation)
             sql = "INSERT INTO generations (model, dimension, state, layers, at) VALUES (?, ?, ?, ?, ?)"
@@ -193,9 +194,8 @@ class VectorKeeper(Reader):
     ) -> list[Piece]:
         with self._connections as one, one_moment(one):
             known = self._shelves.generation(one, generation)
-            seek = _Bare(
-                one, generation, canonical([each for each in (known.layers if known else LAYERS) if each in layers])
-            )
+            fitting = [each for each in (known.layers if known else LAYERS) if each in layers]
+            seek = _Bare(one, generation, canonical(fitting))
             if numbers is not None:
                 rows = [row for row in seek.of(seek.rows_of(numbers)) if row > after]
             elif missing := seek.count():
@@ -216,13 +216,6 @@ def _check_layers(generation: Generation, allowed: Sequence[str]) -> None:
     if not generation.layers or not {*generation.layers} <= {*allowed}:
         wrong = ", ".join(generation.layers)[:60] or "none"
         raise Invalid(f"a generation of vectors is for some of {', '.join(allowed)}, not for {wrong}")
-
-
-def _take_layers(one: apsw.Connection, generation: Generation, known: Iterable[Generation]) -> None:
-    """From those that were current."""
-    for each in known:
-        if each.id != generation.id and each.state == "current":
-            _save(one, each, each.without(generation.layers))
 
 
 def _save(one: apsw.Connection, old: Generation, new: Generation) -> Generation:
@@ -283,7 +276,6 @@ class _Bare:
     layers: str
 
     def rows_of(self, numbers: Sequence[int]) -> list[tuple[int, int]]:
-        """The index rows of these records, with their shelves."""
         sql = (
             "SELECT w.id, w.shelf FROM json_each(?2) j CROSS JOIN words w"
             f" ON w.id >= j.value * {CHUNKS} AND w.id < (j.value + 1) * {CHUNKS} CROSS JOIN shelves s ON s.id = w.shelf"
@@ -314,7 +306,6 @@ class _Bare:
         return 0
 
     def _missing(self, first: int) -> int:
-        """How many rows of a group have no vector."""
         block = block_of(first)
         values = (self.layers, first, first + ROWS_OF_A_GROUP, self.generation, block, block + PARTS)
         missing: int = self.one.execute(MISSING, values).get
@@ -343,13 +334,9 @@ class _Bare:
 def _pieces(one: apsw.Connection, rows: Sequence[int]) -> list[Piece]:
     numbers = canonical(sorted({row // CHUNKS for row in rows}))
     sql = "SELECT number, title, text FROM records WHERE number IN (SELECT value FROM json_each(?))"
-    texts: dict[int, tuple[str | None, str]] = {
-        number: (title, text) for number, title, text in one.execute(sql, (numbers,))
-    }
-    spans = one.execute(
-        "SELECT id, start, end FROM words WHERE id IN (SELECT value FROM json_each(?)) ORDER BY id",
-        (canonical(list(rows)),),
-    )
+    texts = {number: (title, text) for number, title, text in one.execute(sql, (numbers,))}
+    sql = "SELECT id, start, end FROM words WHERE id IN (SELECT value FROM json_each(?)) ORDER BY id"
+    spans = one.execute(sql, (canonical(list(rows)),))
     return [Piece(row, embedded_text(*texts[row // CHUNKS], start, end)) for row, start, end in spans]
 
 

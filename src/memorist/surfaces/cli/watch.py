@@ -97,7 +97,7 @@ def follow(place: Place, arguments: dict[str, Any]) -> int:
 @dataclass(slots=True)
 class Recalls:
     """The recall log of this project, as it grows. Whoever asks something, in whichever process, writes it there at once as long as
-    this is looked at (`store/audience.py`)."""
+    this is looked at (`store/writer.py`)."""
 
     memory: "Memory"
     wanted: Wanted
