@@ -9,8 +9,9 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from memorist.files.importers import Importer, Item, Titled, Utterance, Values
+from memorist.files.importers import Item, Titled, Utterance, Values
 
+program = "claude-code"
 _SAID = ("user", "assistant")
 _TITLES = {"custom-title": "customTitle", "ai-title": "aiTitle", "summary": "summary"}
 _NOT_SAID = ("isMeta", "isSidechain", "isCompactSummary")
@@ -71,6 +72,3 @@ def _typed(content: Any) -> Any:
 def _text_of(block: Any) -> str:
     text = block.get("text") if isinstance(block, Mapping) else block
     return text if isinstance(text, str) else ""
-
-
-importer = Importer("claude-code", recognise, read)

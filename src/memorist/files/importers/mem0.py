@@ -7,9 +7,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from memorist.errors import Invalid
-from memorist.files.importers import Importer, Item, Values, label, moment, small, storable
+from memorist.files.importers import Item, Values, label, moment, small, storable
 from memorist.files.originals import id_at
 from memorist.records import Draft, Scope
+
+program = "mem0"
 
 
 def recognise(first: Sequence[Mapping[str, Any]]) -> bool:
@@ -42,6 +44,3 @@ def _scope(user: Any) -> str | None:
 
 def _list(value: Any) -> list[Any]:
     return value if isinstance(value, list) else []
-
-
-importer = Importer("mem0", recognise, read)

@@ -4,9 +4,10 @@ of the memory that a line was written from, if a store wrote it."""
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from memorist.files.importers import Importer, Item, Utterance, Values
+from memorist.files.importers import Item, Utterance, Values
 from memorist.remember.gate import IS_ID
 
+program = "transcript"
 _ROLES = {"user": "user", "assistant": "assistant", "system": "system", "tool_call": "assistant", "tool_result": "tool"}
 
 
@@ -52,6 +53,3 @@ def _said(line: Mapping[str, Any]) -> dict[str, Any]:
         "content": line["content"],
         "name": speaker if isinstance(speaker, str) else None,
     }
-
-
-importer = Importer("transcript", recognise, read)
