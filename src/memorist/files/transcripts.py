@@ -23,8 +23,9 @@ from pathlib import Path
 from typing import Any, BinaryIO
 
 from memorist.errors import Invalid, MemoristError, StoreUnavailable, unavailable
-from memorist.files.jsonl import LONGEST_LINE, Damaged, parsed
-from memorist.files.projections import Since, Target, Wipe, content, must_be_no_link, opened, readable
+from memorist.files.jsonl import parsed
+from memorist.files.projections import Changed, Target, Wipe, content, must_be_no_link, opened, readable
+from memorist.files.streams import LONGEST_LINE, Damaged
 from memorist.memory import Memory
 from memorist.records import Record
 from memorist.store.files import create_private, replace_private, size_of, sync_folder, unfinished
@@ -237,20 +238,20 @@ class Transcripts:
         for end in (END, END + TORN):
             yield from sorted(self._folder.glob(f"*{end}"))
 
-    def write(self, memory: Memory, since: Since) -> list[str]:
+    def write(self, memory: Memory, changed: Changed) -> list[str]:
         """Adds what was said since, and says which lines were torn or cannot be read. A file that is not as the index says is
         compared with all that was said in its session."""
         index = self._index()
-        if since.ids is None or index is None:
+        if changed is None or index is None:
             return self._write_all(index or {}, memory)
-        told, known, changed = list[str](), set(index), set[str]()
-        for records in self._changed(memory, since.ids):
-            changed |= _by_session(_of("session", records)).keys()
+        told, known, sessions = list[str](), set(index), set[str]()
+        for records in self._changed(memory, changed):
+            sessions |= _by_session(_of("session", records)).keys()
             for session, some in _by_session(self._mine(memory, _of("turn", records))).items():
                 fits = self._is_next(index.get(session), some)
                 whole = some if fits else self._mine(memory, self._of_session(memory, session))
                 told += self._add(index, session, some) if fits else self._compare(index, session, whole, {})
-        self._describe(index, memory, changed | (set(index) - known))
+        self._describe(index, memory, sessions | (set(index) - known))
         self._save(index)
         return told
 
