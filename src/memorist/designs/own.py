@@ -30,13 +30,7 @@ from memorist.upkeep import clusters, practice, retain, sessions, stale, suggest
 from memorist.worth import DECAYS, FACTORS
 
 FAMILIES = ("task", "session", "project", "user", "global")
-BEFORE = (
-    "understand",
-    "recognise",
-    "learnt",
-    "aliases",
-    "widen",
-)  # they work on the question; all other stages work on hits
+BEFORE = ("understand", "recognise", "learnt", "aliases", "widen")  # they work on the question, all others on hits
 FINDS = (["words"], ["fields"], ["gather", "blend"], ["gather", "fuse_ranks"])  # how a design may find: one of these
 LEARNING = ("learnt", "blend", "lessons")  # in this order, or without the outer two
 FINDERS = {name for way in FINDS for name in way}

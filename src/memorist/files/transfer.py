@@ -348,9 +348,7 @@ class _Import:
     found: int = 0  # in a dry run
     counts: Counter[str] = field(default_factory=Counter)
     reasons: Counter[str] = field(default_factory=Counter)
-    others: Counter[tuple[str, bool]] = field(
-        default_factory=Counter
-    )  # of other projects, and whether they were refused
+    others: Counter[tuple[str, bool]] = field(default_factory=Counter)  # by project, and whether they were refused
     users: Counter[str] = field(default_factory=Counter)  # of the scopes of users
     gone: Counter[str] = field(default_factory=Counter)  # states of what is left out
     added: Ids = field(default_factory=Ids)

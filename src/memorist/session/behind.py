@@ -38,10 +38,8 @@ if TYPE_CHECKING:
 
 VALID = timedelta(seconds=120)  # so long what was found may be shown
 UNCHANGED = timedelta(seconds=30)  # so long the same words are not looked up again
-MOSTLY, REPEATS = (
-    0.8,
-    timedelta(seconds=180),
-)  # a part of what is shown that may not have been shown so short a time ago
+MOSTLY = 0.8  # a part of what is shown
+REPEATS = timedelta(seconds=180)  # so short a time ago it may not have been shown
 STAYS_KNOWN = timedelta(minutes=45)
 OTHER_TOPIC = 0.3  # what is less like the words before is about something else
 LAST_TURNS = 6  # that say what a conversation is about just now

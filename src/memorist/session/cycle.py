@@ -315,8 +315,8 @@ class Cycle:
 
     def _fresh(self) -> int:
         """How many turns there are in which nobody has looked for what lasts."""
-        read = self._session.record.data.get("read")
-        return sum(turn.number > (read if isinstance(read, int) else 0) for turn in self._past.turns)
+        read = close.read_until(self._session.record)
+        return sum(turn.number > read for turn in self._past.turns)
 
     def _announce(self, event: str, **facts: Any) -> None:
         places = [(self._name.place, None), (self._name.scope, self._name.home)]
