@@ -169,7 +169,7 @@ class Slices:
 
     def _start(self, design: Design, who: Access, due: bool = True) -> None:
         """Begins a slice: of all jobs that are due, or only of what follows the last retrievals."""
-        if self._off() or not self._tools.store.writable or who.role not in WRITERS:
+        if self._may_not_work(who):
             return
         with self._lock:
             if self._stops() or self._is_busy(due):
@@ -179,16 +179,19 @@ class Slices:
             if due:
                 self._turn = (self._turn + 1) % max(1, len(jobs))
                 self._uses = 0
-            self._thread = threading.Thread(
-                target=self._slice,
-                args=(run, jobs if due else None, who),
-                name="memorist upkeep",
-                daemon=True,
-            )
-            try:
-                self._thread.start()
-            except RuntimeError as problem:  # the program is ending, or has no threads left
-                self._thread, self.problem = None, str(problem)
+            self._thread = self._begun("upkeep", self._slice, run, jobs if due else None, who)
+
+    def _may_not_work(self, who: Access) -> bool:
+        return bool(self._off()) or not self._tools.store.writable or who.role not in WRITERS
+
+    def _begun(self, name: str, work: Callable[..., None], *given: object) -> threading.Thread | None:
+        thread = threading.Thread(target=work, args=given, name=f"memorist {name}", daemon=True)
+        try:
+            thread.start()
+        except RuntimeError as problem:  # the program is ending, or has no threads left
+            self.problem = str(problem)
+            return None
+        return thread
 
     def _is_busy(self, due: bool) -> bool:
         """Whether a slice is at work, or upkeep rests; what follows a retrieval is too little to rest after."""
@@ -201,18 +204,11 @@ class Slices:
 
     def _wait(self, design: Design, who: Access) -> None:
         """Lets one thread wait until it is quiet, if none does."""
-        if self._off() or not self._tools.store.writable or who.role not in WRITERS:
+        if self._may_not_work(who):
             return
         with self._lock:
-            if self._stops() or (self._waits is not None and self._waits.is_alive()):
-                return
-            self._waits = threading.Thread(
-                target=self._when_quiet, args=(design, who), name="memorist night", daemon=True
-            )
-            try:
-                self._waits.start()
-            except RuntimeError as problem:
-                self._waits, self.problem = None, str(problem)
+            if not self._stops() and (self._waits is None or not self._waits.is_alive()):
+                self._waits = self._begun("night", self._when_quiet, design, who)
 
     def _when_quiet(self, design: Design, who: Access) -> None:
         try:
