@@ -64,7 +64,6 @@ def ends(deadline: float | None) -> float | None:
 
 
 def over_at(until: float | None) -> Callable[[], bool]:
-    """Tells whether that moment has come."""
     return lambda: until is not None and time.perf_counter() >= until
 
 

@@ -68,7 +68,6 @@ class Setup:
 
     @property
     def access(self) -> Access:
-        """The usual rights there."""
         return replace(access_for("project", self.project.scope), space=self.space, actor=self.actor)
 
 

@@ -40,7 +40,6 @@ FINDERS = {name for way in FINDS for name in way}
 
 
 def load(file: Path) -> Design:
-    """The design in that file."""
     table = toml.load(file, "a design")
     try:
         return _design(table, file.stem)
@@ -257,7 +256,6 @@ def names(value: Any, what: str, known: Sequence[str]) -> tuple[str, ...]:
 
 
 def one_of(value: Any, what: str, known: Sequence[str]) -> str:
-    """One known name."""
     if not isinstance(value, str) or value not in known:
         raise Invalid(f"{what}: there is no {quoted(value)}; it is one of {', '.join(known)}")
     return value

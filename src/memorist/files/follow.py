@@ -278,7 +278,6 @@ class Follower:
             return list(dict.fromkeys(told + self._still_with(wipe)))
 
     def is_of_another_store(self) -> bool:
-        """Whether the folder says so."""
         noted = self._noted()
         return noted is not None and noted.store != self._mark
 

@@ -43,7 +43,6 @@ _OF_A_STORE = ("number", "version", "updated")  # what differs between two store
 
 
 def head(space: str, project: str, made: datetime) -> str:
-    """The first line."""
     return _line({"memorist": "export", "version": VERSION, "made": made.isoformat(), "by": f"memorist {__version__}",
                   "space": space, "project": project})  # fmt: skip
 

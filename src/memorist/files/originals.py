@@ -253,7 +253,6 @@ def _finding(finding: Any, at: datetime | None, said: Mapping[str, Any], reading
 
 
 def _draft(said: Any, at: datetime | None, data: Mapping[str, Any], **more: Any) -> Draft:
-    """The draft of an entry or a finding."""
     if not isinstance(said, Mapping) or not isinstance(said.get("content"), str):
         raise Damaged(f"has no content: {quoted(said)}")
     kept = {name: value for name, value in data.items() if value is not None}

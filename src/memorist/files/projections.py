@@ -133,7 +133,6 @@ def opened(path: Path, flags: int) -> BinaryIO:
 
 
 def content(path: Path) -> bytes:
-    """All that is in such a file."""
     with opened(path, os.O_RDONLY) as file:
         return file.read()
 

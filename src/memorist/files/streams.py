@@ -165,7 +165,6 @@ class _Text:
         self._left, self._at, self._over = "", 0, False
 
     def enter(self) -> None:
-        """Goes into the array."""
         if self._next() == "{":
             found = self._left.find("[", self._at)
             key = self._left[self._at : found] if found >= 0 else ""

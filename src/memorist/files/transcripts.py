@@ -193,7 +193,6 @@ def _mend(file: BinaryIO, path: Path) -> list[str]:
 
 
 def _end_of_lines(file: BinaryIO, end: int) -> int:
-    """Where the last whole line ends."""
     while end > 0:
         start = max(0, end - (1 << 16))
         file.seek(start)
@@ -232,7 +231,6 @@ class Transcripts:
     name: str = "transcripts"
 
     def files(self) -> Iterator[Path]:
-        """Every file of ours that is there."""
         if self._index_file.exists():
             yield self._index_file
         for end in (END, END + TORN):

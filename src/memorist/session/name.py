@@ -40,7 +40,6 @@ class Name:
 
     @property
     def user(self) -> str | None:
-        """Whose it is."""
         family, _, user = self.place.partition("/")
         return user if family == USER else None
 
@@ -70,7 +69,6 @@ def of(record: Record) -> Name:
 
 
 def record_of(name: Name, by: Caller) -> Record | None:
-    """The record of that session, if there is one."""
     where = by.where.also("session", "eq", name.id).also("kind", "eq", KIND).also("state", "eq", "active")
     known = [record for record in by.store.find(where, Order("number")) if of(record).home == name.home]
     other = next((record for record in known if record.scope != name.place), None)

@@ -126,8 +126,6 @@ def _ids(waits: Sequence[Record]) -> list[str]:
 
 @dataclass(frozen=True, slots=True)
 class TaskStep:
-    """What `move` is to do."""
-
     status: str
     result: str | Record | None
     waits: Sequence[Record] | None  # instead of what it waited for

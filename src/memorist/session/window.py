@@ -294,7 +294,6 @@ class History:
     _seen: int | None = None  # the last event of the journal that is known
 
     def read(self, store: Store) -> None:
-        """Brings it up to date."""
         with store.moment():
             head = store.head()
             now, (summary, covered) = head.last if head else 0, self._latest(store)

@@ -71,7 +71,6 @@ class Slices:
             self._start(design, who, due=False)
 
     def together(self, used: "UsedTogether", design: Design, who: Access) -> None:
-        """Some memories were of use for one question."""
         if used.ids and _leaves_traces(design, who):
             self._following(design, who).together(used, design, who)
             self._start(design, who, due=False)
@@ -96,7 +95,6 @@ class Slices:
         return self._after
 
     def opened(self, design: Design, who: Access) -> None:
-        """The memory was just opened."""
         if design.due.on_open or self._is_old(design.due, who):
             self._start(design, who)
 

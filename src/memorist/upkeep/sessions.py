@@ -73,7 +73,6 @@ class RetainSessions:
 
 
 def _ended(record: Record, before: datetime) -> bool:
-    """Whether it was closed before that."""
     with suppress(ValueError):
         return record.data.get("state") == name.CLOSED and utc(str(record.data.get("closed"))) < before
     return False

@@ -144,7 +144,6 @@ def _is_object(line: bytes) -> bool:
 
 
 def recognised(values: Values) -> Importer | None:
-    """The importer that knows the file."""
     from memorist.files.importers import chatgpt, claude_ai, claude_code, codex, gemini, mem0, server_memory, transcript
 
     known: tuple[Importer, ...] = (claude_code, codex, gemini, chatgpt, claude_ai, server_memory, transcript, mem0)
