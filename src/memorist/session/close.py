@@ -22,10 +22,9 @@ from memorist.records import Draft, Outcome, Planned, Record, Report, iso
 from memorist.remember import edit, gate, promotion
 from memorist.remember.authority import least
 from memorist.remember.changes import Caller
-from memorist.session.compaction import is_talk, sessions
+from memorist.session.compaction import is_talk, sessions, summed_up
 from memorist.session.lease import NOBODY, RECORD, Lease, lasts
 from memorist.session.name import CLOSED, CLOSING, KIND, Name, mark, of, turns_of
-from memorist.session.points import summed_up
 from memorist.store.choices import chosen
 from memorist.store.nouns import Run
 
