@@ -300,11 +300,8 @@ def origin_of(turns: Iterable[Record], door: Origin) -> Origin:
 
 # ---------------------------------------------------------------- points that a model makes
 
-SUMMED_TURNS, SUMMED_OF_EACH, SUMMED_IN_ALL = (
-    200,
-    1000,
-    24_000,
-)  # turns, characters of a turn and of all, the latest ones
+SUMMED_TURNS = 200  # that a model reads, the latest ones
+SUMMED_OF_EACH, SUMMED_IN_ALL = 1000, 24_000  # characters
 POINTS_FORM = {
     "type": "object",
     "properties": {

@@ -127,11 +127,17 @@ def _stretch(found: Mapping[int, range], sessions: Sequence[Sequence[DoneBefore]
         edge = [(number, steps[end]) for number, steps in found.items()]
         while edge:
             spots.update(edge)
-            further = [(number, step + way) for number, step in edge if 0 <= step + way < len(sessions[number])]
-            kinds = Counter(sessions[number][step].kind for number, step in further)
-            often = {kind for kind, times in kinds.most_common(1) if times >= TIMES_DONE}
-            edge = [(number, step) for number, step in further if sessions[number][step].kind in often]
+            edge = _further(edge, way, sessions)
     return spots
+
+
+def _further(
+    edge: Sequence[tuple[int, int]], way: int, sessions: Sequence[Sequence[DoneBefore]]
+) -> list[tuple[int, int]]:
+    """The next steps that way, of those sessions that go on alike, if there are enough of them."""
+    beside = {(n, step + way): sessions[n][step + way].kind for n, step in edge if 0 <= step + way < len(sessions[n])}
+    often = {kind for kind, times in Counter(beside.values()).most_common(1) if times >= TIMES_DONE}
+    return [spot for spot, kind in beside.items() if kind in often]
 
 
 def _parts(calls: int) -> Iterator[range]:
