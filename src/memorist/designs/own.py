@@ -339,11 +339,7 @@ STAGES: Mapping[str, Shape] = {
     "fade": _shape(weigh.Fade, decay=partial(one_of, known=tuple(DECAYS))),
     "rerank": _shape(weigh.Rerank, most=_pool),
     "judge": _shape(
-        judge.Judge,
-        most=partial(checks.whole, least=1, most=100),
-        judges=partial(checks.whole, least=1, most=2),
-        every=partial(checks.whole, least=1, most=100),
-        demanded=checks.flag,
+        judge.Judge, most=_some, judges=partial(checks.whole, least=1, most=2), every=_some, demanded=checks.flag
     ),
     "keep_top": _shape(keep.KeepTop, most=_pool),
     "drop_tail": _shape(keep.DropTail, rule=partial(one_of, known=("median", "lowest")), share=checks.share),

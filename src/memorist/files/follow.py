@@ -14,7 +14,7 @@ find all of them. What could not be cleaned is said, and tried again by the next
 
 import json
 import os
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
@@ -394,7 +394,8 @@ class Follower:
             replace_private(self.target.folder / IGNORED, KEPT_OUT)
         create_private(self.target.own / LOCK)
         if not self._began:
-            clear_leftovers((self.target.folder, self.target.own, *_inner(self.projections)))
+            inner = {file.parent for each in self.projections for file in each.files()}
+            clear_leftovers((self.target.folder, self.target.own, *inner))
         self._began = True
 
 
@@ -414,10 +415,6 @@ def _must_hold_none(folder: Path) -> None:
                 f"{visible(str(folder / name))} is not ours and would be overwritten; move it away, or name another "
                 "folder with files.folder"
             )
-
-
-def _inner(projections: Iterable[Projection]) -> set[Path]:
-    return {file.parent for each in projections for file in each.files()}
 
 
 def _has(file: Path, traced: Callable[[bytes], bool]) -> bool:

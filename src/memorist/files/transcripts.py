@@ -430,12 +430,13 @@ class Transcripts:
 
     def _save(self, index: Mapping[str, Listed]) -> None:
         """One line for each session. A file that says the same is left alone."""
-        lines = [json.dumps(_without_none(asdict(entry)), ensure_ascii=False) for entry in index.values()]
+        said = ({name: each for name, each in asdict(entry).items() if each is not None} for entry in index.values())
+        lines = [json.dumps(each, ensure_ascii=False) for each in said]
         text = '{"memorist": "sessions", "version": 1, "sessions": [\n' + ",\n".join(lines) + "\n]}\n"
         if not lines and not self._index_file.exists():
             return
-        said = content(self._index_file) if self._index_file.exists() else b""
-        if said.replace(b"\r\n", b"\n") != text.encode("utf-8", "replace"):
+        before = content(self._index_file) if self._index_file.exists() else b""
+        if before.replace(b"\r\n", b"\n") != text.encode("utf-8", "replace"):
             replace_private(self._index_file, text, durable=False)  # it can be made again from the files beside it
 
 
@@ -492,7 +493,3 @@ def _by_session(turns: Iterable[Record]) -> dict[str, list[Record]]:
     for turn in turns:
         found.setdefault(turn.provenance.session or "", []).append(turn)
     return found
-
-
-def _without_none(values: Mapping[str, Any]) -> dict[str, Any]:
-    return {name: value for name, value in values.items() if value is not None}

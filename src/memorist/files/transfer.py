@@ -152,15 +152,12 @@ def _records(memory: Memory, where: Mapping[str, Any], everything: bool, by: str
     """By number or by id, a page at a time."""
     wanted, anywhere = where, everything or "scope" in where
     while page := memory.list(wanted, order=f"-{by}", limit=PAGE):
-        yield from (record for record in page if _is_wanted(record, anywhere, memory))
+        living = (record for record in page if record.state != "erased")
+        yield from (each for each in living if anywhere or _is_inside(each.scope, each.home, memory))
         given = where.get(by)
         if given is not None and not isinstance(given, Mapping):
             return  # the filter names one number or one id
         wanted = {**where, by: {**(given or {}), "$gt": getattr(page[-1], by)}}
-
-
-def _is_wanted(record: Record, anywhere: bool, memory: Memory) -> bool:
-    return record.state != "erased" and (anywhere or _is_inside(record.scope, record.home, memory))
 
 
 def _is_inside(scope: str, home: str | None, memory: Memory) -> bool:
@@ -386,10 +383,7 @@ class _Import:
         if not self.dry:
             self._choose()
             self._refresh()
-            self._tidy()
-
-    def _tidy(self) -> None:
-        while self.survey.found > PAGE and self.memory._caller.store.tidy():
+        while not self.dry and self.survey.found > PAGE and self.memory._caller.store.tidy():
             pass
 
     def _store(self, content: contents.Content, phase: bool | None) -> None:
@@ -413,7 +407,9 @@ class _Import:
     def _page(self, page: Sequence[Entry]) -> None:
         if not page:
             return
-        found = self._placed(self._not_erased(page))
+        found = self._not_erased(page)
+        if self.scope is not None:
+            found = [self._in_scope(each, self.scope) for each in found]
         if not self.own:
             found = self._allowed([each for each in found if self._is_active(each)])
         if self.dry:
@@ -453,12 +449,9 @@ class _Import:
         self.told.problem(f"{entry.place}: {because}")
         self.counts["refused"] += 1
 
-    def _placed(self, page: Sequence[Entry]) -> list[Entry]:
-        """Everything in the scope that was wanted. What lay in another is a copy, with an id of its own: always the same, so
-        that a second import finds it, and links and past texts know it."""
-        return list(page) if self.scope is None else [self._in_scope(each, self.scope) for each in page]
-
     def _in_scope(self, entry: Entry, scope: str) -> Entry:
+        """What lay in another scope than the one that was wanted is a copy, with an id of its own: always the same, so that a
+        second import finds it, and links and past texts know it."""
         draft, told = entry.draft, entry.told
         if draft.scope != scope:
             draft = replace(draft, scope=scope, home=None, id=draft.id and _copy_id(draft.id, scope))

@@ -5,7 +5,7 @@ the record of the session names the last turn whose lasting content was noted, a
 or its undoing, is another cycle.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from threading import RLock
 from typing import TYPE_CHECKING, Any, Literal
@@ -21,7 +21,6 @@ from memorist.remember.changes import Caller
 from memorist.session import behind, close, compaction
 from memorist.session.name import lineage, mark, turns_where
 from memorist.session.window import OVERHEAD, Bounds, History, Pane, State, Window, counted_later, pane_of
-from memorist.store.where import Where
 
 if TYPE_CHECKING:
     from memorist.session.session import Session
@@ -56,7 +55,7 @@ class Cycle:
     def __init__(self, session: "Session") -> None:
         self._session, self._memory, self._name = session, session._memory, session._name
         by, name = self._memory._caller, self._name
-        said = [_up_to(last, turns_where(each, by)) for each, last in lineage(name, by)][::-1]
+        said = [turns_where(each, by, last) for each, last in lineage(name, by)][::-1]
         told = by.where.also("scope", "eq", name.scope).also("home", "eq", name.home).also("state", "eq", "active")
         told = told.also("kind", "eq", "summary").also("data.covers", "ne", None)
         self._past = History(said, told, by.tools.count_tokens)
@@ -221,7 +220,7 @@ class Cycle:
         )  # fmt: skip
         teller = by.through(replace(by.access, origin=compaction.origin_of(told, by.access.origin)))
         with by.writer.transaction():
-            if not _versions([*told, *kept]) <= self._read().versions:
+            if not {(each.id, each.version) for each in (*told, *kept)} <= self._read().versions:
                 return Outcome("unchanged", "a turn was changed meanwhile; compact it again", scope=self._name.scope)
             [stored] = gate.admit([draft], teller, self._name.place)
         return self._memory._tell(stored)
@@ -252,14 +251,6 @@ def trim_of(keep: int, results: int, raw: int | None, preserve: int, summary: in
     most = None if raw is None else checks.whole(raw, "raw (at least `keep`)", stay, MOST_TURNS)
     shown, marked = checks.whole(results, "results", 0, MOST_TURNS), checks.whole(preserve, "preserve", 0, MOST_TURNS)
     return Trim(stay, shown, most, marked, summary)
-
-
-def _versions(records: Iterable[Record]) -> set[tuple[str, int]]:
-    return {(record.id, record.version) for record in records}
-
-
-def _up_to(last: int | None, where: Where) -> Where:
-    return where if last is None else where.also("number", "lte", last)
 
 
 def _tokens(panes: Sequence[Pane]) -> int:

@@ -114,18 +114,18 @@ def turns_of(name: Name, by: Caller, limit: int | None = None, after: int = 0) -
 
 
 def _said(name: Name, by: Caller, limit: int | None, after: int, last: int | None) -> list[Record]:
-    where = turns_where(name, by)
+    where = turns_where(name, by, last)
     where = where.also("number", "gt", after) if after else where
-    where = where.also("number", "lte", last) if last is not None else where
     if limit is None:
         return by.store.find(where, OLDEST_FIRST)
     return by.store.find(where, Order("number"), limit)[::-1]
 
 
-def turns_where(name: Name, by: Caller) -> Where:
-    """The turns of that session alone."""
+def turns_where(name: Name, by: Caller, last: int | None = None) -> Where:
+    """The turns of that session alone, up to that number."""
     where = by.where.also("session", "eq", name.id).also("scope", "eq", name.place)
-    return where.also("kind", "eq", TURN).also("state", "eq", "active")
+    where = where.also("kind", "eq", TURN).also("state", "eq", "active")
+    return where if last is None else where.also("number", "lte", last)
 
 
 def lineage(name: Name, by: Caller) -> Iterator[tuple[Name, int | None]]:

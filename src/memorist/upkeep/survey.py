@@ -39,6 +39,7 @@ KIN = 12  # neighbours of a memory that are kept
 NEAR_ENOUGH = 0.55  # the least cosine of neighbours
 LONGEST_READ = 2000  # characters of a text that its vector is made of
 MOST_TAGS = 20_000  # different tags that are counted
+_embedder = cache(StaticEmbedder)
 FAINT = 0.1  # confidence below which a memory is counted as faint
 
 
@@ -154,11 +155,6 @@ def _wording(record: Record) -> bytes:
 def _count(record: Record, seen: Overview) -> None:
     tags = seen.tags.setdefault(record.scope, Counter())
     tags.update(tag for tag in record.tags if tag in tags or len(tags) < MOST_TAGS)
-
-
-@cache
-def _embedder() -> StaticEmbedder:
-    return StaticEmbedder()
 
 
 # ---------------------------------------------------------------- neighbours, in blocks

@@ -188,14 +188,12 @@ class _Reading:
         else:
             if item.session != self.session:
                 yield from self.end()
-                self.session, self.captured = item.session, self._is_captured(item.session)
+                by_hooks = {"session": item.session, "kind": "turn", "surface": "hook"}
+                self.session, self.captured = item.session, self.memory.count(by_hooks) > 0
             if isinstance(item, Titled):
                 self.title = item.title
             elif not self.captured:
                 yield from self._turns(item)
-
-    def _is_captured(self, session: str) -> bool:
-        return self.memory.count({"session": session, "kind": "turn", "surface": "hook"}) > 0
 
     @property
     def home(self) -> str:

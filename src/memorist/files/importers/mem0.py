@@ -22,7 +22,8 @@ def read(values: Values) -> Iterator[Item]:
     for item in values:
         if recognise([item]) and item["memory"].strip():
             at, user = moment(item.get("created_at")), item.get("user_id")
-            tags = [tag for each in _list(item.get("categories")) if (tag := label(each))]
+            named = item.get("categories")
+            tags = [tag for each in named if (tag := label(each))] if isinstance(named, list) else []
             about = {
                 "mem0": label(item["id"]),
                 "updated": label(item.get("updated_at")),
@@ -40,7 +41,3 @@ def _scope(user: Any) -> str | None:
         return Scope(f"user/{user}") if isinstance(user, str) and user else None
     except Invalid:
         return None
-
-
-def _list(value: Any) -> list[Any]:
-    return value if isinstance(value, list) else []
