@@ -121,10 +121,10 @@ def _said(name: Name, by: Caller, limit: int | None, after: int, last: int | Non
     return by.store.find(where, Order("number"), limit)[::-1]
 
 
-def turns_where(name: Name, by: Caller, last: int | None = None) -> Where:
-    """The turns of that session alone, up to that number."""
+def turns_where(name: Name, by: Caller, last: int | None = None, kind: str = TURN) -> Where:
+    """The turns of that session alone, up to that number; or what else there is of it in their place."""
     where = by.where.also("session", "eq", name.id).also("scope", "eq", name.place)
-    where = where.also("kind", "eq", TURN).also("state", "eq", "active")
+    where = where.also("kind", "eq", kind).also("state", "eq", "active")
     return where if last is None else where.also("number", "lte", last)
 
 

@@ -82,7 +82,7 @@ class Slices:
             return
         try:
             with self._lock:
-                ready = self._following(design, who).said(turn, every, design, who, self._tools.store)
+                ready = self._following(design, who).said(turn, every, design, self._caller(who))
         except StoreUnavailable as problem:  # the turn itself is stored
             self._failed(problem)
             return
@@ -93,6 +93,9 @@ class Slices:
         self._asked = design, who
         self._after = self._after if self._after is not None else upkeep.afterwards.Afterwards()
         return self._after
+
+    def _caller(self, who: Access) -> remember.changes.Caller:
+        return remember.changes.Caller(who, self._writer, self._tools)
 
     def opened(self, design: Design, who: Access) -> None:
         if design.due.on_open or self._is_old(design.due, who):
@@ -238,9 +241,8 @@ class Slices:
                 return True
             self._thread = threading.current_thread()  # so that `upkeep` waits for it
         begun = self._touched
-        caller = remember.changes.Caller(who, self._writer, self._tools)
         with self._nights_apart(begun):
-            done = upkeep.night.sleep(design, caller, stop=lambda: self._stops() or self._touched != begun)
+            done = upkeep.night.sleep(design, self._caller(who), stop=lambda: self._stops() or self._touched != begun)
             self.problem = None
             for report in done:
                 self._told(report)
@@ -267,7 +269,7 @@ class Slices:
 
     def _slice(self, run: Callable[..., list[Report]], jobs: tuple[Job, ...] | None, who: Access) -> None:
         """What follows the last retrievals, and then the jobs; None: those that it makes due."""
-        begun, caller = time.monotonic(), remember.changes.Caller(who, self._writer, self._tools)
+        begun, caller = time.monotonic(), self._caller(who)
         try:
             wanted = self._wanted(jobs, caller)
             for report in [] if wanted is None else run(wanted, caller, seconds=SLICE, stop=self._stops):
