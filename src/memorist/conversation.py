@@ -172,18 +172,25 @@ class Conversation(Engine):
         batch: str | None = None
         for some in parts(wanted, BATCH):
             first = len(outcomes) + 1
-            if self.design.associates:
-                some = [remember.sharing.by_files(draft) for draft in some]
+            some = self._tagged(some)
             stored = remember.gate.admit(
                 some, caller, self.home, batch, self.design.conflicts, first, spare, self.design.twins
             )
             outcomes += map(self._kept, some, stored)
-            for draft, outcome in zip(some, stored, strict=True) if self._behind else ():  # it is no news there
-                talk.behind.heard(cast("Host", self), draft.session, [outcome.record])
+            self._heard(some, stored)
             batch = next((outcome.batch for outcome in outcomes if outcome.batch), None)
         while len(wanted) > BATCH and caller.store.tidy():
             pass
         return outcomes
+
+    def _tagged(self, drafts: "Sequence[Draft]") -> "Sequence[Draft]":
+        """With tags by their files, where the design wants it."""
+        return [remember.sharing.by_files(draft) for draft in drafts] if self.design.associates else drafts
+
+    def _heard(self, drafts: "Sequence[Draft]", outcomes: "Sequence[Outcome]") -> None:
+        """What was kept in sessions that look ahead is no news there."""
+        for draft, outcome in zip(drafts, outcomes, strict=True) if self._behind else ():
+            talk.behind.heard(cast("Host", self), draft.session, [outcome.record])
 
     # ------------------------------------------------------------ threads
 

@@ -155,8 +155,10 @@ class Folder:
                 folders[:] = files[:] = []
             prefix = f"{name}/" if name else ""
             folders[:] = sorted(each for each in folders if self._is_walked(Path(here, each), prefix + each))
-            own = (prefix + each for each in sorted(files) if not Path(here, each).is_symlink())
-            yield from (each for each in own if not self.is_ignored(each, inside=True))
+            yield from (prefix + each for each in sorted(files) if self._is_listed(Path(here, each), prefix + each))
+
+    def _is_listed(self, path: Path, name: str) -> bool:
+        return not path.is_symlink() and not self.is_ignored(name, inside=True)
 
     def _is_walked(self, path: Path, name: str) -> bool:
         hidden = path.name.startswith(".") or path.name in FILLED or path.is_symlink()

@@ -132,10 +132,8 @@ class Export:
 
     def parts(self) -> Iterator[Part]:
         """Its memories and links, and the lines that cannot be read."""
-        file, found = (
-            self.stream.shown,
-            ((n, line) for n, line, _ in lines(self.stream) if line is None or line.strip()),
-        )
+        file = self.stream.shown
+        found = ((n, line) for n, line, _ in lines(self.stream) if line is None or line.strip())
         first = next(found, (1, b""))
         _must_be_export(first[1], file)
         seen, said, digest = 0, None, Digest(first[1] or b"")

@@ -20,6 +20,7 @@ import time
 from collections.abc import Iterable, Mapping, Sequence, Set
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
+from datetime import datetime
 from pathlib import Path
 from typing import Literal
 
@@ -33,7 +34,7 @@ from memorist.files.pairs import RETRY, paired
 from memorist.kinds import MEMORY
 from memorist.memory import Memory
 from memorist.noun import Noun
-from memorist.records import Draft, Outcome, Record, counted
+from memorist.records import Draft, Outcome, Record, Report, counted
 from memorist.remember.authority import RANK
 from memorist.remember.changes import UNDONE
 from memorist.remember.consent import FULL
@@ -517,8 +518,11 @@ class _Sync:
             return "drop" if row.page else "back" if changed else "keep"
         if row.state in self.waiting:
             return "forget" if self._shows_all else "keep"
-        declined = not row.page and row.state != RETRY  # a person decided that a line which was removed is to stay
-        return "back" if changed or declined else "forget"
+        return "back" if changed or self._declined(row) else "forget"
+
+    def _declined(self, row: Counterpart) -> bool:
+        """Whether a person decided that a line which was removed is to stay."""
+        return not row.page and row.state != RETRY
 
     def _forget(self, ids: Sequence[str]) -> None:
         for some in parts(ids, FETCHED_AT_ONCE):
@@ -529,8 +533,7 @@ class _Sync:
                 if id not in done:
                     state = report.pending or (RETRY if report.advice and FULL in report.advice else LEFT)
                     self.rows[id] = Counterpart(id, "", self._seen(self.records[id]), state)
-            if not report.pending and len(done) < len(some):
-                self.problems.append(report.advice or "; ".join(dict.fromkeys(report.left.values())))
+            self.problems += [] if report.pending or len(done) == len(some) else [_why(report)]
 
     def _refresh(self, ids: Sequence[str]) -> None:
         for id in ids:
@@ -616,10 +619,8 @@ class _Sync:
 
     def _foldable(self) -> list[tuple[str, Record]]:
         shown = (self.records.get(row.id) for row in self.rows.values() if row.page and not row.state)
-        agents = (each for each in shown if each and RANK[each.origin] == RANK["agent"])
-        mine = sorted(agents, key=lambda each: each.number)[:-1]
-        mine.sort(key=lambda each: (each.kind != "summary", each.times.used or each.times.at))
-        return [(self._section(each), each) for each in mine if not each.pinned]
+        mine = sorted((each for each in shown if each and _is_agents(each)), key=lambda each: each.number)
+        return [(self._section(each), each) for each in sorted(mine[:-1], key=_first_to_go) if not each.pinned]
 
     def _section(self, record: Record) -> str:
         passage = self.places.get(record.id)
@@ -671,10 +672,22 @@ class _Sync:
                     self.door.review(row.state, decide="deny")
 
 
+def _is_agents(record: Record) -> bool:
+    return RANK[record.origin] == RANK["agent"]
+
+
+def _first_to_go(record: Record) -> tuple[bool, datetime]:
+    return record.kind != "summary", record.times.used or record.times.at
+
+
 def _state(outcome: Outcome) -> str:
     if outcome.outcome == "needs_consent":
         return outcome.pending or LEFT
     return RETRY if outcome.because == FULL else LEFT if outcome.outcome == "refused" else ""
+
+
+def _why(report: Report) -> str:
+    return report.advice or "; ".join(dict.fromkeys(report.left.values()))
 
 
 def _questions(memory: Memory) -> Set[str]:

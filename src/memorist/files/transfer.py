@@ -152,12 +152,15 @@ def _records(memory: Memory, where: Mapping[str, Any], everything: bool, by: str
     """By number or by id, a page at a time."""
     wanted, anywhere = where, everything or "scope" in where
     while page := memory.list(wanted, order=f"-{by}", limit=PAGE):
-        living = (record for record in page if record.state != "erased")
-        yield from (each for each in living if anywhere or _is_inside(each.scope, each.home, memory))
+        yield from (record for record in page if _is_wanted(record, anywhere, memory))
         given = where.get(by)
         if given is not None and not isinstance(given, Mapping):
             return  # the filter names one number or one id
         wanted = {**where, by: {**(given or {}), "$gt": getattr(page[-1], by)}}
+
+
+def _is_wanted(record: Record, anywhere: bool, memory: Memory) -> bool:
+    return record.state != "erased" and (anywhere or _is_inside(record.scope, record.home, memory))
 
 
 def _is_inside(scope: str, home: str | None, memory: Memory) -> bool:

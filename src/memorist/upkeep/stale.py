@@ -65,13 +65,16 @@ class StaleSections:
 
 def _unneeded(who: Access, since: datetime, tools: Tools) -> Iterator[Record]:
     where = memories(who, lambda kind: kind.recalled).also("updated", "lte", since).also("pinned", "eq", False)
-    shown = {id for line in tools.store.receipts(who.space, RECEIPTS) if line.at > since for id in line.ids}
-    known = shown | _asked(who, tools)
+    known = _shown(who, since, tools) | _asked(who, tools)
     found = tools.store.find(where, Order("number", ascending=True), OLDEST_READ)
     for record in takewhile(lambda _: not tools.over(), found):
         mine = family_of(record.scope) == "project" and who.may_write(record.scope)
         if mine and record.id not in known and (record.times.used or since) <= since:
             yield record
+
+
+def _shown(who: Access, since: datetime, tools: Tools) -> set[str]:
+    return {id for line in tools.store.receipts(who.space, RECEIPTS) if line.at > since for id in line.ids}
 
 
 def _asked(who: Access, tools: Tools) -> set[str]:

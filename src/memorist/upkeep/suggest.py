@@ -89,12 +89,15 @@ def _parts_of_names(record: Record, tools: Tools) -> set[Pair]:
     """A short part and a long word that stand close together, where the short one abbreviates the long one."""
     said, pairs = " ".join((record.text, *record.tags, *record.files)), set[Pair]()
     for start, end in _in_time(chunks(said), tools):
-        parts = (part for word in WORD.findall(said[start:end]) for part in HUMPS.findall(word))
-        words = set(map(str.lower, parts)) - STOP_WORDS
+        words = _words(said[start:end])
         long = [word for word in words if len(word) >= 6]
         for short in (word for word in words if 2 <= len(word) <= 4):
             pairs.update((short, word) for word in long if _abbreviates(short, word))
     return pairs
+
+
+def _words(said: str) -> set[str]:
+    return {word.lower() for part in WORD.findall(said) for word in HUMPS.findall(part)} - STOP_WORDS
 
 
 def _abbreviates(short: str, long: str) -> bool:

@@ -204,17 +204,16 @@ class FadeAway:
     name: ClassVar[str] = "fade"
 
     def propose(self, who: Access, tools: Tools) -> Proposal:
-        moved = jumped(tools)
-        if moved:
-            return Proposal("expired", itself, FADED, [], f"nothing was looked at: {moved}")
-        now = tools.clock()
-        ids = [brief.id for brief in free(list(self._faint(who, tools)), who, tools)]
+        now, moved = tools.clock(), jumped(tools)
+        ids = [] if moved else [brief.id for brief in free(list(self._faint(who, tools)), who, tools)]
 
         def archive(record: Record) -> Record:
             refuse_guarded(record, now)
             return remember.edit.archived(record, FADED)
 
-        return Proposal("expired", archive, FADED, ids[:CANDIDATES_AT_MOST])
+        return Proposal(
+            "expired", archive, FADED, ids[:CANDIDATES_AT_MOST], moved and f"nothing was looked at: {moved}"
+        )
 
     def _faint(self, who: Access, tools: Tools) -> Iterator[Brief]:
         """By what a brief tells first, which is never less than the whole; then by the records themselves."""
@@ -256,12 +255,9 @@ class CrossLinks:
         """Whether they are linked, have enough links, or were linked once and somebody took that back."""
         links = tools.store.links(Where(Access.to_read(a.space)), [a.id, b.id])
         full = any(sum(each.id in (k.a, k.b) and k.evidence == ACROSS for k in links) >= self.most for each in (a, b))
-        known = any({link.a, link.b} == {a.id, b.id} for link in links)
-        return (
-            full
-            or known
-            or any((event.before or {}).get("other") == b.id for event in tools.store.journal(record=a.id))
-        )
+        if full or any({link.a, link.b} == {a.id, b.id} for link in links):
+            return True
+        return any((event.before or {}).get("other") == b.id for event in tools.store.journal(record=a.id))
 
 
 @dataclass(frozen=True, slots=True)

@@ -218,23 +218,13 @@ class _Reading:
     def end(self) -> Iterator[Entry]:
         """The record of the conversation, once its turns are through."""
         if self.session is not None and self.began is not None:
-            shown = storable(
-                f"Session {self.session} of {self.name}: {(self.title or 'without a title')[:SHOWN_TITLE]}"
-            )
+            title = (self.title or "without a title")[:SHOWN_TITLE]
+            shown = storable(f"Session {self.session} of {self.name}: {title}")
             data = {"state": CLOSED, "source": self.name}
-            id = id_at(self.began, f"session {self.home} {self.session}")
-            yield self._entry(
-                Draft(
-                    shown,
-                    KIND,
-                    title=self.session,
-                    data=data,
-                    session=self.session,
-                    agent=self.name,
-                    at=self.began,
-                    id=id,
-                )
+            draft = Draft(
+                shown, KIND, title=self.session, data=data, session=self.session, agent=self.name, at=self.began
             )
+            yield self._entry(replace(draft, id=id_at(self.began, f"session {self.home} {self.session}")))
         self.session = self.title = self.began = None
 
     def _entry(self, draft: Draft) -> Entry:

@@ -50,14 +50,8 @@ def _message(line: Mapping[str, Any]) -> dict[str, Any] | None:
     content = message.get("content")
     if line["type"] == "user":
         content = _typed(content)
-    where = {"branch": line.get("gitBranch"), "folder": line.get("cwd")}
-    return {
-        "id": line.get("uuid"),
-        "role": line["type"],
-        "content": content,
-        "timestamp": line.get("timestamp"),
-        **where,
-    }
+    where = {"branch": line.get("gitBranch"), "folder": line.get("cwd"), "timestamp": line.get("timestamp")}
+    return {"id": line.get("uuid"), "role": line["type"], "content": content, **where}
 
 
 def _typed(content: Any) -> Any:

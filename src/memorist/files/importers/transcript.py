@@ -38,18 +38,8 @@ def _said(line: Mapping[str, Any]) -> dict[str, Any]:
     if role == "tool_call":
         use = {"type": "tool_use", "id": line["id"], "name": line.get("name"), "input": line.get("input")}
         return {**about, "id": f"{line['id']}/call", "role": "assistant", "content": [use]}
+    about |= {"role": _ROLES[role], "content": line["content"]}
     if role == "tool_result":
-        return {
-            **about,
-            "id": f"{line['id']}/result",
-            "role": "tool",
-            "tool_call_id": line["id"],
-            "content": line["content"],
-        }
+        return {**about, "id": f"{line['id']}/result", "tool_call_id": line["id"]}
     speaker = line.get("speaker")
-    return {
-        **about,
-        "role": _ROLES[role],
-        "content": line["content"],
-        "name": speaker if isinstance(speaker, str) else None,
-    }
+    return {**about, "name": speaker if isinstance(speaker, str) else None}
