@@ -41,7 +41,6 @@ class Bus:
         self._listeners: list[Heard] = [] if listeners is None else listeners
 
     def seen_by(self, who: Callable[[], Access]) -> "Bus":
-        """The same bus for another view."""
         return Bus(who, self._listeners)
 
     @property
@@ -82,7 +81,6 @@ def path_of(record: Record) -> str:
 
 
 def read(record: Record) -> dict[str, Any]:
-    """What is told of a memory that was read."""
     return {"type": type_of(record), "path": path_of(record), "size": len(record.text)} | _facts(record)
 
 

@@ -22,14 +22,15 @@ from memorist.folder import Folder
 from memorist.kinds import KINDS, Kind, Kinds
 from memorist.models import rerank as second
 from memorist.models.chat import Chat
-from memorist.models.embed import NONE, Embedder, shown
+from memorist.models.embed import NONE, Embedder, shown, trouble
 from memorist.noun import SHOWN_IN_A_CELL, line
 from memorist.project import Project
 from memorist.records import Context, Draft, Link, LinkKind, Outcome, Recall, Record, Reference, Report, Scope, now_utc
-from memorist.setup import Setup, check, check_space, models_of, must_hold, own_rules, setup_for
+from memorist.setup import Setup, check, models_of, own_rules, setup_for
 from memorist.store import calls, captures, checkouts, choices
 from memorist.store.fork import must_be_ours
 from memorist.store.meaning import Meaning
+from memorist.store.nouns import Diagnosis
 from memorist.store.open import IN_RAM, open_store
 from memorist.store.where import Order, Where, everywhere
 from memorist.store.writer import Writer
@@ -45,6 +46,7 @@ if TYPE_CHECKING:
 LEAST_TIME = 1e-6  # seconds that a recall has left once the deadline of its prompt has passed
 RECEIPTS_READ = 200  # for when something last went into a prompt; what is older than these was long ago
 WAITING_AT_MOST = 10_000  # rows that a status counts; with more it says so many
+MEND_MODEL = "mend it, or choose another: `memorist model list` shows them, `memorist model use NAME` uses one"
 Filter = Mapping[str, Any]
 log = logging.getLogger("memorist")
 
@@ -62,7 +64,6 @@ def ends(deadline: float | None) -> float | None:
 
 
 def over_at(until: float | None) -> Callable[[], bool]:
-    """Tells whether that moment has come."""
     return lambda: until is not None and time.perf_counter() >= until
 
 
@@ -94,8 +95,7 @@ class Engine:
         wait: float = 30.0,
         confirm: Confirmer | None = None,
     ) -> None:
-        check(access, clock, count_tokens, kinds, rerank, confirm)
-        check_space(access, space)
+        check(access, space, clock, count_tokens, kinds, rerank, confirm)
         here = setup_for(path, project, space, design)
         self.space = (access or Access(here.space)).space  # which checks its name before a file is made
         self.bus, self._held, self._behind = Bus(lambda: self.access), set(), {}
@@ -208,10 +208,6 @@ class Engine:
         must_be_ours(self._process)
         self.access.over_the_space(self.access.surface)
         return remember.changes.Caller(self.access, self._writer, self._tools)
-
-    def _must_have_own_rules(self) -> None:
-        """Where all depends on the user's rules for secrets, one that cannot be used is an error."""
-        must_hold(self._own)
 
     # ------------------------------------------------------------ which memories are meant
 
@@ -515,6 +511,15 @@ class Engine:
         first = store.find(everywhere(self.space), Order("number", ascending=True), 1)
         events = store.journal(record=first[0].id) if first else []
         return events[0].at.isoformat(timespec="seconds") if events else "not yet"
+
+    def _unusable_models(self) -> list[Diagnosis]:
+        """The models that were named and cannot be used, which using each of them once tells."""
+        embedder, problem = self._tools.meaning.embedder(), self._tools.meaning.problem
+        wrong = {
+            "embedder": problem or (trouble(embedder) if embedder else None),
+            "reranker": second.trouble(self._tools.rerank),
+        }
+        return [Diagnosis(False, name, problem, MEND_MODEL) for name, problem in wrong.items() if problem]
 
     def _vectors(self) -> dict[str, Any]:
         """Which embedder this process has, which vectors the store has, how many rows wait for one, and what to do then."""

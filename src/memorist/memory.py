@@ -43,6 +43,7 @@ from memorist.records import (
     Report,
     SearchName,
 )
+from memorist.setup import must_hold
 from memorist.store.nouns import Diagnosis
 from memorist.store.open import noting_copy
 from memorist.store.where import order_of
@@ -622,7 +623,7 @@ class Memory(Association):
         from the files. `dry_run` only says which memories hold one, and what kind. There is no undo."""
         caller = self._caller
         caller.access.over_the_space(caller.access.surface)
-        self._must_have_own_rules()
+        must_hold(self._own)
         return self._tell_all(remember.rescan.rescan(caller, checks.flag(dry_run, "dry_run")))
 
     def compact(self) -> dict[str, int]:
@@ -665,5 +666,5 @@ class Memory(Association):
         with suppress(StoreDamaged):  # which the first checks have told
             found += remember.homes.checked(keeper)
         found += [Diagnosis(False, "settings", problem, "mend it, or take it out") for problem in self._problems]
-        found += upkeep.models.unusable(self._tools) + upkeep.night.checked(store, self.access)
+        found += self._unusable_models() + upkeep.night.checked(store, self.access)
         return [*found, Diagnosis(audit.ok, "journal", detail, audit.advice)]

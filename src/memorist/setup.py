@@ -68,7 +68,6 @@ class Setup:
 
     @property
     def access(self) -> Access:
-        """The usual rights there."""
         return replace(access_for("project", self.project.scope), space=self.space, actor=self.actor)
 
 
@@ -140,7 +139,7 @@ def tuned(design: Design | str, here: settings.Settings) -> Design:
     return designs.adjusted(found, here.reinforce_weight, here.demote_weight, room, here.prune_percent)
 
 
-def check(access: Any, clock: Any, count_tokens: Any, kinds: Any, rerank: Any, confirm: Any) -> None:
+def check(access: Any, space: str | None, clock: Any, count_tokens: Any, kinds: Any, rerank: Any, confirm: Any) -> None:
     """The arguments of a memory that nothing else looks at before they are used."""
     if access is not None and not isinstance(access, Access):
         raise Invalid(f"access must be an Access, such as access_for('reader', 'project/atlas'), not {quoted(access)}")
@@ -152,9 +151,6 @@ def check(access: Any, clock: Any, count_tokens: Any, kinds: Any, rerank: Any, c
         checks.called(rerank, "rerank", "one from a question and texts to numbers")
     checks.called(confirm, "confirm", "one from a question to True or False")
     _check_kinds({} if kinds is None else kinds)
-
-
-def check_space(access: Access | None, space: str | None) -> None:
     if access is not None and space not in (None, access.space):
         raise Invalid(f"the access is for space {access.space!r}, not {space!r}; name one of them")
 

@@ -278,11 +278,11 @@ def test_fewer_turns_stay_where_ten_do_not_fit(memory: Memory) -> None:
 
 @pytest.mark.covers("N1-5", "C1-4")
 def test_a_rolling_summary_reads_each_turn_once(memory: Memory, monkeypatch: pytest.MonkeyPatch) -> None:
-    from memorist.session import points
+    from memorist.session import compaction
 
-    read, summarise = list[str](), points.summarise
+    read, summarise = list[str](), compaction.summarise
     monkeypatch.setattr(
-        points, "summarise", lambda turns, *more: read.extend(t.id for t in turns) or summarise(turns, *more)
+        compaction, "summarise", lambda turns, *more: read.extend(t.id for t in turns) or summarise(turns, *more)
     )
     session = memory.session("s")
     for n in range(40):
@@ -403,9 +403,9 @@ def test_a_fork_begins_with_the_view_of_its_parent_and_goes_on_by_itself(memory:
 def test_what_is_erased_while_a_summary_is_written_is_not_in_it(
     memory: Memory, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from memorist.session import points
+    from memorist.session import compaction
 
-    summarise = points.summarise
+    summarise = compaction.summarise
 
     def slowly(*given: Any) -> str:
         text = summarise(*given)
@@ -415,7 +415,7 @@ def test_what_is_erased_while_a_summary_is_written_is_not_in_it(
     session = memory.session("s")
     session.turn("user", "The canary qanarx lives in the harbour.")
     talk(session, 10)
-    monkeypatch.setattr(points, "summarise", slowly)
+    monkeypatch.setattr(compaction, "summarise", slowly)
     done = session.compact(keep=2)
     assert done.outcome == "unchanged" and "changed meanwhile" in done.because
     monkeypatch.undo()

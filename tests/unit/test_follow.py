@@ -22,9 +22,8 @@ from memorist.access import Access, access_for
 from memorist.errors import Invalid, MemoristError, OutOfScope, Refused, StoreUnavailable
 from memorist.files import follow as following
 from memorist.files import transcripts
-from memorist.files.follow import Follower, follow, listen
-from memorist.files.memory_page import MemoryPage
-from memorist.files.projections import Since
+from memorist.files.follow import Follower, MemoryPage, follow, listen
+from memorist.files.projections import Changed
 from memorist.files.transcripts import file_of, read
 from memorist.store import folders
 from memorist.store.lock import locked
@@ -82,9 +81,9 @@ def test_a_turn_costs_its_line_and_the_page_misses_no_memory(
     folder, written, write = tmp_path / "files", list[int](), MemoryPage.write
     follower = Follower(memory, folder)
 
-    def counted(page: MemoryPage, memory: Memory, since: Since) -> list[str]:
+    def counted(page: MemoryPage, memory: Memory, changed: Changed) -> list[str]:
         written.append(1)
-        return write(page, memory, since)
+        return write(page, memory, changed)
 
     monkeypatch.setattr(MemoryPage, "write", counted)
     memory.remember("The gate is open", kind="decision")

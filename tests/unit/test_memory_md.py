@@ -11,9 +11,9 @@ import pytest
 from memorist import Memory
 from memorist.errors import Conflict, OutOfScope, Refused
 from memorist.files.conflict import erase
+from memorist.files.follow import MemoryPage
 from memorist.files.labels import Labelled
 from memorist.files.memory_md import Limits, sync
-from memorist.files.memory_page import MemoryPage
 from memorist.files.page import STARTING
 from memorist.testing import MovableClock
 

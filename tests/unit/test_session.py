@@ -20,7 +20,7 @@ from memorist.designs import BALANCED
 from memorist.errors import Conflict, Invalid, OutOfScope, Refused, StoreUnavailable
 from memorist.records import Draft, Outcome, Record
 from memorist.remember import gate
-from memorist.session import close, points
+from memorist.session import close, compaction
 from memorist.session.lease import LENGTH, MOST_WAITING
 from memorist.session.session import Session
 from memorist.store.sqlite.filters import where_sql
@@ -611,7 +611,7 @@ def test_what_is_erased_while_a_session_ends_does_not_come_back_as_a_finding(
 def test_what_is_erased_while_a_session_is_summed_up_is_not_in_its_summary(
     first: Memory, other: Memory, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    session, summarise = first.session("s1"), points.summarise
+    session, summarise = first.session("s1"), compaction.summarise
     for place in range(8):
         session.turn(("user", "assistant")[place % 2], f"Decision: we use qanary{place} for service {place}.")
     doomed = [session.turns()[4]]
@@ -622,7 +622,7 @@ def test_what_is_erased_while_a_session_is_summed_up_is_not_in_its_summary(
             other.erase(doomed.pop())
         return text
 
-    monkeypatch.setattr(points, "summarise", slowly)
+    monkeypatch.setattr(compaction, "summarise", slowly)
     session.close()
     [summary] = first.list({"kind": "summary"})
     assert "qanary2" in summary.text

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from memorist import Memory
 from memorist.errors import Invalid, StoreUnavailable
 from memorist.files.follow import Follower
-from memorist.files.jsonl import LONGEST_LINE
+from memorist.files.streams import LONGEST_LINE
 from memorist.files.transcripts import END, append, file_of, name_of, read
 
 NASTY_IDS = (

@@ -30,13 +30,7 @@ from memorist.upkeep import clusters, practice, retain, sessions, stale, suggest
 from memorist.worth import DECAYS, FACTORS
 
 FAMILIES = ("task", "session", "project", "user", "global")
-BEFORE = (
-    "understand",
-    "recognise",
-    "learnt",
-    "aliases",
-    "widen",
-)  # they work on the question; all other stages work on hits
+BEFORE = ("understand", "recognise", "learnt", "aliases", "widen")  # they work on the question, all others on hits
 FINDS = (["words"], ["fields"], ["gather", "blend"], ["gather", "fuse_ranks"])  # how a design may find: one of these
 LEARNING = ("learnt", "blend", "lessons")  # in this order, or without the outer two
 FINDERS = {name for way in FINDS for name in way}
@@ -46,7 +40,6 @@ FINDERS = {name for way in FINDS for name in way}
 
 
 def load(file: Path) -> Design:
-    """The design in that file."""
     table = toml.load(file, "a design")
     try:
         return _design(table, file.stem)
@@ -263,7 +256,6 @@ def names(value: Any, what: str, known: Sequence[str]) -> tuple[str, ...]:
 
 
 def one_of(value: Any, what: str, known: Sequence[str]) -> str:
-    """One known name."""
     if not isinstance(value, str) or value not in known:
         raise Invalid(f"{what}: there is no {quoted(value)}; it is one of {', '.join(known)}")
     return value
@@ -347,11 +339,7 @@ STAGES: Mapping[str, Shape] = {
     "fade": _shape(weigh.Fade, decay=partial(one_of, known=tuple(DECAYS))),
     "rerank": _shape(weigh.Rerank, most=_pool),
     "judge": _shape(
-        judge.Judge,
-        most=partial(checks.whole, least=1, most=100),
-        judges=partial(checks.whole, least=1, most=2),
-        every=partial(checks.whole, least=1, most=100),
-        demanded=checks.flag,
+        judge.Judge, most=_some, judges=partial(checks.whole, least=1, most=2), every=_some, demanded=checks.flag
     ),
     "keep_top": _shape(keep.KeepTop, most=_pool),
     "drop_tail": _shape(keep.DropTail, rule=partial(one_of, known=("median", "lowest")), share=checks.share),

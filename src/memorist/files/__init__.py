@@ -16,7 +16,6 @@ follow.py       files that follow the journal, up to a position; erasing reaches
 projections.py  what such a file is
 transcripts.py  the turns of sessions as lines of JSON, and their index
 memory_md.py  a MEMORY.md and the store brought together, both ways
-memory_page.py  the same as one of the files that follow the store
 page.py       a page without loss of a line, and what on it is a memory
 pairs.py      which lines are which memory
 merge.py      three-way merges of lines

@@ -123,7 +123,8 @@ class _Wiping:
         for passage in page.entries():
             id = self._owner(passage)
             record = self.living.get(id)
-            if self._goes(passage, id) and not (record and says_the_same(passage, record)):
+            goes = id in self.ids or self.words.are_in(passage.text)
+            if goes and not (record and says_the_same(passage, record)):
                 edits.put(passage.block, item_of(record, passage) if record else [])
                 others += [] if id in self.ids else [passage.block.start + 1]
         for block in filter(lambda block: self._is_comment_with_them(page, block), page.blocks):
@@ -135,9 +136,6 @@ class _Wiping:
         """The memory whose lines these are; "" where they are nobody's."""
         marked = passage.mark or ""
         return marked if marked in self.owners else self.keys.get(key_of(passage.lines, self.writer), "")
-
-    def _goes(self, passage: Passage, id: str) -> bool:
-        return id in self.ids or self.words.are_in(passage.text)
 
     def _is_comment_with_them(self, page: Sheet, block: Stretch) -> bool:
         lines = page.lines[block.start : block.stop] if block.sort == "comment" else ()

@@ -14,9 +14,9 @@ find all of them. What could not be cleaned is said, and tried again by the next
 
 import json
 import os
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from threading import get_ident
 from typing import cast, get_args
@@ -25,12 +25,12 @@ from memorist.checks import one_of
 from memorist.design import Files
 from memorist.errors import Invalid, MemoristError, StoreUnavailable, unavailable
 from memorist.files import conflict, items, tasks_json
-from memorist.files.memory_page import MemoryPage
+from memorist.files.memory_md import MEMORY_MD, sync
 from memorist.files.projections import (
     INNER,
+    Changed,
     Maker,
     Projection,
-    Since,
     Target,
     Wipe,
     content,
@@ -52,6 +52,32 @@ from memorist.store.traces import SHORTEST, finder
 from memorist.store.where import Order, everywhere
 from memorist.surfaces import settings
 from memorist.text.visible import quoted, visible
+
+
+class MemoryPage:
+    """`MEMORY.md` in the folder of a project's files: where the mode is `mirror`, edits come back."""
+
+    name = MEMORY_MD
+
+    def __init__(self, place: Target) -> None:
+        self.file, self.scope, self.mode = place.folder / MEMORY_MD, place.scope, place.mode
+
+    def files(self) -> list[Path]:
+        return [file for file in (self.file, *conflict.conflict_copies(self.file)) if file.exists()]
+
+    def write(self, memory: Memory, changed: Changed) -> list[str]:
+        """Brings the page and the store together; what the user should hear of it. It is the project's page, whoever follows,
+        and what it was last compared with is known there, whatever `changed`."""
+        rights = ("*", self.scope)
+        access = replace(memory.access, reads=rights, writes=rights, role="project", home=self.scope)
+        done = sync(memory.through(access), self.file, scope=self.scope, edits=self.mode == "mirror")
+        edited = f"edits of {MEMORY_MD} came in; `memorist undo {done.batch}` takes them back"
+        copies = (f"{copy} has what both sides said" for copy in done.conflicts)
+        return [*([edited] if done.batch else []), *done.problems, *copies]
+
+    def erase(self, memory: Memory, gone: Wipe) -> list[str]:
+        return conflict.erase_from(self.file, memory, self.scope, gone.ids, gone.traces)
+
 
 # In the order in which they are written.
 PROJECTIONS: tuple[Maker, ...] = (
@@ -208,7 +234,7 @@ class Follower:
     def _write(self, due: Sequence[Event] | None) -> list[str]:
         ids = None if due is None else tuple(dict.fromkeys(event.record for event in due))
         concerned = self._concerned(ids)
-        return self._each(lambda each: each.write(self.memory, Since(ids)) if isinstance(each, concerned) else [])
+        return self._each(lambda each: each.write(self.memory, ids) if isinstance(each, concerned) else [])
 
     def _concerned(self, ids: Sequence[str] | None) -> type | tuple[type, ...]:
         """The projections that have something to write, where these records changed: a page that is read back, always."""
@@ -252,7 +278,6 @@ class Follower:
             return list(dict.fromkeys(told + self._still_with(wipe)))
 
     def is_of_another_store(self) -> bool:
-        """Whether the folder says so."""
         noted = self._noted()
         return noted is not None and noted.store != self._mark
 
@@ -369,7 +394,8 @@ class Follower:
             replace_private(self.target.folder / IGNORED, KEPT_OUT)
         create_private(self.target.own / LOCK)
         if not self._began:
-            clear_leftovers((self.target.folder, self.target.own, *_inner(self.projections)))
+            inner = {file.parent for each in self.projections for file in each.files()}
+            clear_leftovers((self.target.folder, self.target.own, *inner))
         self._began = True
 
 
@@ -389,10 +415,6 @@ def _must_hold_none(folder: Path) -> None:
                 f"{visible(str(folder / name))} is not ours and would be overwritten; move it away, or name another "
                 "folder with files.folder"
             )
-
-
-def _inner(projections: Iterable[Projection]) -> set[Path]:
-    return {file.parent for each in projections for file in each.files()}
 
 
 def _has(file: Path, traced: Callable[[bytes], bool]) -> bool:

@@ -12,7 +12,7 @@ nobody touched it since. It is not read: whoever vouched for it would vouch for 
 import json
 from collections import Counter
 from collections.abc import Iterator, Mapping
-from dataclasses import asdict, field
+from dataclasses import asdict
 from datetime import datetime
 from hashlib import blake2b
 from typing import Any, get_args
@@ -20,9 +20,7 @@ from typing import Any, get_args
 from memorist import __version__, checks
 from memorist.errors import Invalid, StoreTooNew
 from memorist.files.markdown import Entry
-from memorist.files.streams import LONGEST_LINE as LONGEST_LINE
-from memorist.files.streams import Damaged as Damaged
-from memorist.files.streams import Stream, lines
+from memorist.files.streams import LONGEST_LINE, Damaged, Stream, lines
 from memorist.lazy import dataclass
 from memorist.records import LIVING, Counters, Draft, Link, Origin, Record, Status, Trust, utc
 from memorist.remember.bring import Exported, as_exported, link_of
@@ -45,7 +43,6 @@ _OF_A_STORE = ("number", "version", "updated")  # what differs between two store
 
 
 def head(space: str, project: str, made: datetime) -> str:
-    """The first line."""
     return _line({"memorist": "export", "version": VERSION, "made": made.isoformat(), "by": f"memorist {__version__}",
                   "space": space, "project": project})  # fmt: skip
 
@@ -126,20 +123,6 @@ Part = Entry | Link | Flaw  # of a file, as an import meets them
 
 
 @dataclass(slots=True)
-class Lines:
-    """What was read from a file that is read as a whole."""
-
-    found: list[Entry] = field(default_factory=list)
-    links: list[Link] = field(default_factory=list)
-    problems: list[str] = field(default_factory=list)
-
-    def parts(self) -> Iterator[Part]:
-        yield from map(Flaw, self.problems)
-        yield from self.found
-        yield from self.links
-
-
-@dataclass(slots=True)
 class Export:
     """An export that is read line by line. A file that is not an export, or is from a newer memorist, is refused whole."""
 
@@ -149,10 +132,8 @@ class Export:
 
     def parts(self) -> Iterator[Part]:
         """Its memories and links, and the lines that cannot be read."""
-        file, found = (
-            self.stream.shown,
-            ((n, line) for n, line, _ in lines(self.stream) if line is None or line.strip()),
-        )
+        file = self.stream.shown
+        found = ((n, line) for n, line, _ in lines(self.stream) if line is None or line.strip())
         first = next(found, (1, b""))
         _must_be_export(first[1], file)
         seen, said, digest = 0, None, Digest(first[1] or b"")

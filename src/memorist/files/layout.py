@@ -27,6 +27,7 @@ from memorist.kinds import MEMORY
 from memorist.memory import Memory
 from memorist.records import LIVING, Link, Record
 from memorist.store.files import write_new
+from memorist.store.nouns import parts
 from memorist.store.open import noting_copy
 from memorist.unseen import unseen
 
@@ -84,11 +85,11 @@ def _written(memory: Memory, target: Path, seen: _Seen) -> Iterator[Path]:
         ("embeddings/vectors.json", _vectors(memory)),
         ("graph.json", _graph(memory, here, seen)),
     )
-    for name, parts in contents:
+    for name, content in contents:
         file = target / name
         file.parent.mkdir(mode=0o700, exist_ok=True)
         with noting_copy(memory._tools.store, file):
-            write_new(file, parts)
+            write_new(file, content)
         yield file
 
 
@@ -145,7 +146,7 @@ def entry(record: Record) -> dict[str, Any]:
 
 def _clusters(memory: Memory, scope: str, seen: _Seen) -> Iterator[str]:
     def told() -> Iterator[tuple[str, Any]]:
-        for some in _pages(seen.clusters):
+        for some in parts(seen.clusters, LAYOUT_PAGE):
             members: dict[str, list[str]] = {id: [] for id in some}
             for link in memory._links(some):
                 if link.kind == "in_cluster" and link.b in members:
@@ -183,7 +184,7 @@ def _graph(memory: Memory, scope: str, seen: _Seen) -> Iterator[str]:
 
 def _edges(memory: Memory, seen: _Seen) -> Iterator[dict[str, Any]]:
     nodes = {*seen.memories, *seen.clusters}
-    for some in _pages(seen.memories):
+    for some in parts(seen.memories, LAYOUT_PAGE):
         ids = set(some)
         found = [link for link in memory._links(some) if link.a in ids and link.b in nodes]
         yield from map(_edge, sorted(found, key=lambda link: (link.a, link.b, link.kind)))
@@ -211,10 +212,6 @@ def _records(memory: Memory, scope: str) -> Iterator[Record]:
 def _is_memory(record: Record, memory: Memory) -> bool:
     kind = memory._tools.kinds[record.kind]
     return kind.recalled and kind.layer == MEMORY
-
-
-def _pages(ids: list[str]) -> Iterator[list[str]]:
-    yield from (ids[n : n + LAYOUT_PAGE] for n in range(0, len(ids), LAYOUT_PAGE))
 
 
 def _document(head: Mapping[str, Any], name: str, entries: Iterable[tuple[str, Any]]) -> Iterator[str]:

@@ -427,7 +427,6 @@ class _Sync:
         self.rows[record.id] = Counterpart(record.id, self.keys[place], self._seen(now), state)
 
     def _take(self, places: Sequence[int]) -> None:
-        """What is new on the page."""
         drafts = [self.passages[place].draft(self.scope) for place in places]
         self.told += [Edit("added", self._shown_as(place, draft)) for place, draft in zip(places, drafts, strict=True)]
         if self.dry_run:
@@ -611,7 +610,6 @@ class _Sync:
         return sum(len(line) + len(self.page.newline) for line in lines)
 
     def _sizes(self, edits: Edits) -> dict[str, int]:
-        """How large each section will be."""
         sizes = {title.casefold(): 0 for title in self.size}
         for title, size in self.size.items():
             sizes[title.casefold()] += size

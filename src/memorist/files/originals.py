@@ -19,7 +19,7 @@ from typing import Any
 from memorist import checks
 from memorist.access import GLOBAL
 from memorist.errors import Invalid, StoreTooNew
-from memorist.files.jsonl import Lines, parsed
+from memorist.files.jsonl import Flaw, Part, parsed
 from memorist.files.markdown import Entry
 from memorist.files.streams import Damaged
 from memorist.lazy import dataclass
@@ -37,11 +37,19 @@ PROMOTED = "it was promoted to the project"
 
 
 @dataclass(slots=True)
-class Original(Lines):
+class Original:
     """What was read from one such file: its memories, and what its program was told to do."""
 
+    found: list[Entry] = field(default_factory=list)
+    links: list[Link] = field(default_factory=list)
+    problems: list[str] = field(default_factory=list)
     aliases: Mapping[str, list[str]] = field(default_factory=dict)
     choices: Mapping[str, Any] = field(default_factory=dict)
+
+    def parts(self) -> Iterator[Part]:
+        yield from map(Flaw, self.problems)
+        yield from self.found
+        yield from self.links
 
 
 def read(raw: bytes, file: str, memory: Memory) -> Original | None:
@@ -245,7 +253,6 @@ def _finding(finding: Any, at: datetime | None, said: Mapping[str, Any], reading
 
 
 def _draft(said: Any, at: datetime | None, data: Mapping[str, Any], **more: Any) -> Draft:
-    """The draft of an entry or a finding."""
     if not isinstance(said, Mapping) or not isinstance(said.get("content"), str):
         raise Damaged(f"has no content: {quoted(said)}")
     kept = {name: value for name, value in data.items() if value is not None}

@@ -71,7 +71,6 @@ class Passage:
 
     @property
     def labelled(self) -> Labelled:
-        """What it says, and what is written around that."""
         return labelled(self.text)
 
     def draft(self, scope: str) -> Draft:
@@ -348,7 +347,6 @@ def labels_beside(passage: Passage, record: Record) -> dict[str, Any]:
 
 
 def take_out(added: list[str], lines: Sequence[str]) -> None:
-    """Takes these lines out of those that are to be added."""
     for at in range(len(added)):
         if added[at : at + len(lines)] == list(lines):
             del added[at : at + len(lines)]

@@ -8,7 +8,7 @@ one. It is called under the lock of the folder, and it may be called again for w
 import errno
 import os
 import stat
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -23,6 +23,9 @@ from memorist.store.where import Where
 from memorist.text.visible import visible
 
 INNER = ".memorist"  # the folder, inside, for what is only ours: the lock, how far the files are, what they were last
+Changed = (
+    Sequence[str] | None
+)  # ids, since the files were last written; None: anything may be, and every file is compared
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,13 +39,6 @@ class Target:
     @property
     def own(self) -> Path:
         return self.folder / INNER
-
-
-@dataclass(frozen=True, slots=True)
-class Since:
-    """The ids of what changed since the files were last written; None: anything may have, and every file is compared."""
-
-    ids: tuple[str, ...] | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +60,7 @@ class Projection(Protocol):
     def files(self) -> Iterable[Path]:
         """Every file of it that is there now, with everything that was put aside or is kept to compare with."""
 
-    def write(self, memory: Memory, since: Since) -> list[str]:
+    def write(self, memory: Memory, changed: Changed) -> list[str]:
         """Brings the files up to date; what the user should hear of it. An error leaves them due."""
 
     def erase(self, memory: Memory, wipe: Wipe) -> list[str]:
@@ -87,7 +83,7 @@ class Rendered:
         if self._file.exists():
             yield self._file
 
-    def write(self, memory: Memory, since: Since) -> list[str]:
+    def write(self, memory: Memory, changed: Changed) -> list[str]:
         """Replaces the file, where it would say something else; where there is nothing to tell, there is none."""
         now, there = self.render(memory, self.target.scope), self._file.exists()
         if there and not now:
@@ -98,7 +94,7 @@ class Rendered:
 
     def erase(self, memory: Memory, wipe: Wipe) -> list[str]:
         """Written anew, it holds what the rows hold."""
-        return self.write(memory, Since(None)) if self._file.exists() else []
+        return self.write(memory, None) if self._file.exists() else []
 
     @property
     def _file(self) -> Path:
@@ -137,7 +133,6 @@ def opened(path: Path, flags: int) -> BinaryIO:
 
 
 def content(path: Path) -> bytes:
-    """All that is in such a file."""
     with opened(path, os.O_RDONLY) as file:
         return file.read()
 

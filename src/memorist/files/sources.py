@@ -15,6 +15,7 @@ from typing import IO
 
 from memorist.checks import LONGEST_LABEL
 from memorist.errors import Invalid
+from memorist.folder import FILLED
 from memorist.lazy import dataclass
 from memorist.text.visible import quoted, visible
 
@@ -28,7 +29,6 @@ MOST_LINES = 200_000  # in one Markdown file
 MOST_MEMORIES = 10_000_000  # in one import, which keeps eight bytes of each
 # Reading a pipe without a writer would block for ever.
 _READ = os.O_RDONLY | getattr(os, "O_BINARY", 0) | getattr(os, "O_NONBLOCK", 0)
-FILLED = ("__pycache__", "node_modules", "venv")  # folders without documents
 ENTRIES, SESSIONS = ("project.json", "project.json.bak"), "sessions/*.memory.json"
 FOLDER_FILE, FOLDER = "MEMORY.md", "memory"
 

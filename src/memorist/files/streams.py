@@ -165,7 +165,6 @@ class _Text:
         self._left, self._at, self._over = "", 0, False
 
     def enter(self) -> None:
-        """Goes into the array."""
         if self._next() == "{":
             found = self._left.find("[", self._at)
             key = self._left[self._at : found] if found >= 0 else ""
@@ -233,10 +232,8 @@ class _Text:
 # ---------------------------------------------------------------- archives
 
 CONVERSATIONS = "conversations*.json"
-SWELLS, SMALL = (
-    200,
-    16 << 20,
-)  # an entry of more bytes than the second must not have more than the first times those packed
+SWELLS = 200  # times its packed bytes that an entry may have at most
+SMALL = 16 << 20  # bytes that any entry may have
 LARGEST_TABLE = 4 << 20  # bytes of an archive's table of contents: some ten thousand entries
 _END, _LOCATOR, _END_64 = b"PK\x05\x06", b"PK\x06\x07", b"PK\x06\x06"
 PACKED = {

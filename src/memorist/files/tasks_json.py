@@ -38,7 +38,7 @@ def tasks_json(records: Iterable[Record]) -> bytes:
 
 def _entry(task: Record, names: Mapping[str, str]) -> dict[str, Any]:
     """One task. Whatever an import brought as data is written as it is."""
-    told = task.data
+    told, completed = task.data, task.data.get("completed")
     entry = {
         "id": name_of(task),
         "milestone": told.get("milestone"),
@@ -48,11 +48,7 @@ def _entry(task: Record, names: Mapping[str, str]) -> dict[str, Any]:
         "description": task.text,
         "acceptance_criteria": told.get("criteria", []),
         "created": task.times.created.date().isoformat(),
-        "completed": _day(told.get("completed")),
+        "completed": completed[:10] if isinstance(completed, str) else completed,
         "blocked_by": [names.get(id, id) for id in waits_for(task)],
     }
     return entry | {name: told[name] for name in ("skill", "result") if name in told}
-
-
-def _day(moment: Any) -> Any:
-    return moment[:10] if isinstance(moment, str) else moment

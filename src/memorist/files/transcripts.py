@@ -23,8 +23,9 @@ from pathlib import Path
 from typing import Any, BinaryIO
 
 from memorist.errors import Invalid, MemoristError, StoreUnavailable, unavailable
-from memorist.files.jsonl import LONGEST_LINE, Damaged, parsed
-from memorist.files.projections import Since, Target, Wipe, content, must_be_no_link, opened, readable
+from memorist.files.jsonl import parsed
+from memorist.files.projections import Changed, Target, Wipe, content, must_be_no_link, opened, readable
+from memorist.files.streams import LONGEST_LINE, Damaged
 from memorist.memory import Memory
 from memorist.records import Record
 from memorist.store.files import create_private, replace_private, size_of, sync_folder, unfinished
@@ -192,7 +193,6 @@ def _mend(file: BinaryIO, path: Path) -> list[str]:
 
 
 def _end_of_lines(file: BinaryIO, end: int) -> int:
-    """Where the last whole line ends."""
     while end > 0:
         start = max(0, end - (1 << 16))
         file.seek(start)
@@ -231,26 +231,25 @@ class Transcripts:
     name: str = "transcripts"
 
     def files(self) -> Iterator[Path]:
-        """Every file of ours that is there."""
         if self._index_file.exists():
             yield self._index_file
         for end in (END, END + TORN):
             yield from sorted(self._folder.glob(f"*{end}"))
 
-    def write(self, memory: Memory, since: Since) -> list[str]:
+    def write(self, memory: Memory, changed: Changed) -> list[str]:
         """Adds what was said since, and says which lines were torn or cannot be read. A file that is not as the index says is
         compared with all that was said in its session."""
         index = self._index()
-        if since.ids is None or index is None:
+        if changed is None or index is None:
             return self._write_all(index or {}, memory)
-        told, known, changed = list[str](), set(index), set[str]()
-        for records in self._changed(memory, since.ids):
-            changed |= _by_session(_of("session", records)).keys()
+        told, known, sessions = list[str](), set(index), set[str]()
+        for records in self._changed(memory, changed):
+            sessions |= _by_session(_of("session", records)).keys()
             for session, some in _by_session(self._mine(memory, _of("turn", records))).items():
                 fits = self._is_next(index.get(session), some)
                 whole = some if fits else self._mine(memory, self._of_session(memory, session))
                 told += self._add(index, session, some) if fits else self._compare(index, session, whole, {})
-        self._describe(index, memory, changed | (set(index) - known))
+        self._describe(index, memory, sessions | (set(index) - known))
         self._save(index)
         return told
 
@@ -431,12 +430,13 @@ class Transcripts:
 
     def _save(self, index: Mapping[str, Listed]) -> None:
         """One line for each session. A file that says the same is left alone."""
-        lines = [json.dumps(_without_none(asdict(entry)), ensure_ascii=False) for entry in index.values()]
+        said = ({name: each for name, each in asdict(entry).items() if each is not None} for entry in index.values())
+        lines = [json.dumps(each, ensure_ascii=False) for each in said]
         text = '{"memorist": "sessions", "version": 1, "sessions": [\n' + ",\n".join(lines) + "\n]}\n"
         if not lines and not self._index_file.exists():
             return
-        said = content(self._index_file) if self._index_file.exists() else b""
-        if said.replace(b"\r\n", b"\n") != text.encode("utf-8", "replace"):
+        before = content(self._index_file) if self._index_file.exists() else b""
+        if before.replace(b"\r\n", b"\n") != text.encode("utf-8", "replace"):
             replace_private(self._index_file, text, durable=False)  # it can be made again from the files beside it
 
 
@@ -493,7 +493,3 @@ def _by_session(turns: Iterable[Record]) -> dict[str, list[Record]]:
     for turn in turns:
         found.setdefault(turn.provenance.session or "", []).append(turn)
     return found
-
-
-def _without_none(values: Mapping[str, Any]) -> dict[str, Any]:
-    return {name: value for name, value in values.items() if value is not None}

@@ -348,9 +348,7 @@ class _Import:
     found: int = 0  # in a dry run
     counts: Counter[str] = field(default_factory=Counter)
     reasons: Counter[str] = field(default_factory=Counter)
-    others: Counter[tuple[str, bool]] = field(
-        default_factory=Counter
-    )  # of other projects, and whether they were refused
+    others: Counter[tuple[str, bool]] = field(default_factory=Counter)  # by project, and whether they were refused
     users: Counter[str] = field(default_factory=Counter)  # of the scopes of users
     gone: Counter[str] = field(default_factory=Counter)  # states of what is left out
     added: Ids = field(default_factory=Ids)
@@ -388,10 +386,7 @@ class _Import:
         if not self.dry:
             self._choose()
             self._refresh()
-            self._tidy()
-
-    def _tidy(self) -> None:
-        while self.survey.found > PAGE and self.memory._caller.store.tidy():
+        while not self.dry and self.survey.found > PAGE and self.memory._caller.store.tidy():
             pass
 
     def _store(self, content: contents.Content, phase: bool | None) -> None:
@@ -415,7 +410,9 @@ class _Import:
     def _page(self, page: Sequence[Entry]) -> None:
         if not page:
             return
-        found = self._placed(self._not_erased(page))
+        found = self._not_erased(page)
+        if self.scope is not None:
+            found = [self._in_scope(each, self.scope) for each in found]
         if not self.own:
             found = self._allowed([each for each in found if self._is_active(each)])
         if self.dry:
@@ -455,12 +452,9 @@ class _Import:
         self.told.problem(f"{entry.place}: {because}")
         self.counts["refused"] += 1
 
-    def _placed(self, page: Sequence[Entry]) -> list[Entry]:
-        """Everything in the scope that was wanted. What lay in another is a copy, with an id of its own: always the same, so
-        that a second import finds it, and links and past texts know it."""
-        return list(page) if self.scope is None else [self._in_scope(each, self.scope) for each in page]
-
     def _in_scope(self, entry: Entry, scope: str) -> Entry:
+        """What lay in another scope than the one that was wanted is a copy, with an id of its own: always the same, so that a
+        second import finds it, and links and past texts know it."""
         draft, told = entry.draft, entry.told
         if draft.scope != scope:
             draft = replace(draft, scope=scope, home=None, id=draft.id and _copy_id(draft.id, scope))

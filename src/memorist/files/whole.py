@@ -13,7 +13,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from memorist.errors import Invalid, Refused, unavailable
-from memorist.store.files import create_private, unfinished
+from memorist.store.files import create_private, sync_folder, unfinished
 from memorist.text.visible import decoded
 
 LARGEST_FILE = 5_000_000  # bytes: a page for people is a hundredth of that
@@ -74,7 +74,8 @@ def put(file: Path, content: bytes, known: bytes | None) -> bool:
                 done = read(partial) == known
                 if not done:
                     _give_back(partial, file, content)
-            _keep_name(file.parent)
+            with suppress(OSError):
+                sync_folder(file.parent)  # else a power cut may bring the old file back
             return done
     except OSError as problem:
         raise unavailable(problem, str(file)) from problem
@@ -112,16 +113,6 @@ def _give_back(partial: Path, file: Path, ours: bytes) -> None:
     for _ in range(SWAPS):
         if not _swapped(partial, file) or read(partial) == ours:
             return
-
-
-def _keep_name(folder: Path) -> None:
-    """Else a power cut may bring the old file back."""
-    with suppress(OSError, AttributeError):
-        handle = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
-        try:
-            os.fsync(handle)
-        finally:
-            os.close(handle)
 
 
 def _swapped(one: Path, other: Path) -> bool:

@@ -571,7 +571,7 @@ class Sweep:
     def apply(self, ids: Sequence[str], report: Report | None = None) -> Report:
         report = Report(self.verb) if report is None else report
         for some in portions(ids):
-            report = self.step(some, report)
+            report, _ = self.step(some, report)
         return report
 
     def apply_or_ask(self, ids: Sequence[str]) -> Report:
@@ -585,15 +585,15 @@ class Sweep:
         left = {id: why for id, why in report.left.items() if id not in self.held}
         return replace(self, by=self.by.with_consent(), held=[]).apply(self.held, replace(report, left=left))
 
-    def step(self, ids: Sequence[str], report: Report) -> Report:
-        """Changes these in one transaction and adds them to the report."""
+    def step(self, ids: Sequence[str], report: Report) -> tuple[Report, Sequence[str]]:
+        """Changes these in one transaction and adds them to the report. → the report, and what is left for the next: nothing"""
         with self.by.writer.transaction():
             changes = Changes.of(self.by)
             report, arrived = self._fill(ids, report, changes)
             for record in arrived:
                 meet(record, changes)
             batch, _ = changes.commit(report.batch)
-        return replace(report, batch=report.batch or batch or None)
+        return replace(report, batch=report.batch or batch or None), ()
 
     def _fill(self, ids: Sequence[str], report: Report, changes: Changes) -> tuple[Report, list[Record]]:
         """Collects the changes; returns the report with them, and the memories that are new to their place."""

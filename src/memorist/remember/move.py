@@ -88,7 +88,7 @@ def _moved(old: Scope, new: Scope, because: str, by: Caller, chosen: bool) -> Re
         captures.take_along(old, new, by.store, by.access.space)
     for some in portions(_ids(old, by)):
         with by.writer.transaction():
-            begun, report = report.batch, sweep.step(some, report)
+            begun, (report, _) = report.batch, sweep.step(some, report)
             if report.batch and not begun:
                 _take_choices_along(old, new, by)
                 lessons.take_along(old, new, by)

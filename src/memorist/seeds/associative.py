@@ -228,7 +228,6 @@ class Associative:
         return ActionAnswer(action, self._entries(found), because=found.empty_because)
 
     def _known(self, where: Mapping[str, Any], limit: int, scope: str, session: str | None) -> builtins.list[Record]:
-        """The latest."""
         kinds = [kind.name for kind in self._memory._tools.kinds.values() if kind.recalled and kind.layer == MEMORY]
         scopes = self._read(session) if scope == "all" else [self._place(scope, session)]
         wanted = {"kind": {"$in": kinds}, "scope": {"$in": scopes}, **where}

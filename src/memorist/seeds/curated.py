@@ -32,9 +32,7 @@ from memorist.upkeep.tidy import Contradictions, TagCleanup, Verify
 
 IMPORTANCE = 0.8  # of memories that a person asks for
 CATEGORY = re.compile(r"\s*(?:\[(?P<marked>\w+)\]|(?P<said>\w+):(?=\s)|(?P<bare>\w+)(?=\s))\s*")
-REFERENCE = re.compile(
-    r"\d+|\[(?:id:)?\d+\]|m[0-7][0-9a-z]{2,25}"
-)  # every id begins with m and a digit, and no word does
+REFERENCE = re.compile(r"\d+|\[(?:id:)?\d+\]|m[0-7][0-9a-z]{2,25}")  # no word begins with m and a digit
 DEFAULT = "default"  # instead of a number: what the design has
 DONE = ("changed", "unchanged")  # outcomes: it is as it was asked for
 FIRST = 5  # pinned memories that come first in an answer

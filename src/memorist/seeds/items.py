@@ -68,17 +68,8 @@ class ContextItem:
             raise Invalid(f"an item has one id, and here are two ids: {id[:60]!r} and {context_item_id[:60]!r}")
         if isinstance(tags, str) or not isinstance(tags, Collection):
             raise Invalid(f"tags are a list such as ['bug_fix'], not {quoted(tags)}")
-        said = (
-            payload,
-            id or context_item_id,
-            kind,
-            source,
-            timestamp,
-            tuple(tags),
-            importance,
-            token_cost,
-            metadata or {},
-        )
+        named = (payload, id or context_item_id, kind, source, timestamp)
+        said = (*named, tuple(tags), importance, token_cost, metadata or {})
         for name, value in zip(self.__slots__, said, strict=True):
             object.__setattr__(self, name, value)
 

@@ -17,7 +17,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from functools import partial
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING
 
 from memorist import checks
 from memorist.access import Access
@@ -34,14 +34,12 @@ from memorist.text.twins import normalised
 from memorist.text.words import query_terms
 
 if TYPE_CHECKING:
-    from memorist.session.session import Host, Session
+    from memorist.session.session import Host
 
 VALID = timedelta(seconds=120)  # so long what was found may be shown
 UNCHANGED = timedelta(seconds=30)  # so long the same words are not looked up again
-MOSTLY, REPEATS = (
-    0.8,
-    timedelta(seconds=180),
-)  # a part of what is shown that may not have been shown so short a time ago
+MOSTLY = 0.8  # a part of what is shown
+REPEATS = timedelta(seconds=180)  # so short a time ago it may not have been shown
 STAYS_KNOWN = timedelta(minutes=45)
 OTHER_TOPIC = 0.3  # what is less like the words before is about something else
 LAST_TURNS = 6  # that say what a conversation is about just now
@@ -154,26 +152,6 @@ def behind_of(memory: "Host", name: Name) -> Behind:
 
 
 # ---------------------------------------------------------------- the two verbs
-
-
-class Prefetched:
-    """The part of a session that finds what matters before it is asked."""
-
-    def prefetch(self, context: str | None = None, *, budget: int | None = None) -> bool:
-        """Has looked up what matters for what is being talked about, and returns at once; `ready` has it in the next turn. False
-        if there was no room for it, or memory is off.
-
-        context: what is being talked about, such as the last messages; the last turns of the session without it
-        budget: tokens at most, as in `context`
-        """
-        own = cast("Session", self)
-        return prefetch(own._memory, own._name, context, budget)
-
-    def ready(self) -> Context:
-        """What the last `prefetch` found, once: nothing that was shown in the last 45 minutes, and nothing that was said in this
-        session. If it is empty, it says why. `topic_changed` tells whether the talk went on to something else."""
-        own = cast("Session", self)
-        return ready(own._memory, own._name)
 
 
 def prefetch(memory: "Host", name: Name, context: str | None = None, budget: int | None = None) -> bool:

@@ -22,9 +22,9 @@ from memorist.records import Draft, Outcome, Planned, Record, Report, iso
 from memorist.remember import edit, gate, promotion
 from memorist.remember.authority import least
 from memorist.remember.changes import Caller
+from memorist.session.compaction import is_talk, sessions, summed_up
 from memorist.session.lease import NOBODY, RECORD, Lease, lasts
 from memorist.session.name import CLOSED, CLOSING, KIND, Name, mark, of, turns_of
-from memorist.session.points import summed_up
 from memorist.store.choices import chosen
 from memorist.store.nouns import Run
 
@@ -33,7 +33,6 @@ TURNS_AT_ONCE = 32  # turns whose findings are kept together
 FAST = 0.2  # of the only one, where there is no time
 WEIGHING = 2.0  # seconds for promotion; the rest waits for the next one
 FEWEST_TURNS = 4  # that a summary is made of: fewer are their own
-TALKERS = ("user", "assistant")
 SHORT_WAIT = 1.0  # seconds to wait for the lease of a session that nobody holds
 Over = Callable[[], bool]
 log = logging.getLogger("memorist")
@@ -190,7 +189,7 @@ def _summed_up(name: Name, record: Record, by: Caller) -> list[Outcome]:
     """The summary of the whole session. It is made before the transaction, and once more if a turn was changed or erased until
     then."""
     turns = turns_of(name, by)
-    while len(_quoted(turns)) >= FEWEST_TURNS:
+    while sum(map(is_talk, turns)) >= FEWEST_TURNS:
         text = summed_up(turns, by.tools)
         with by.writer.transaction():
             now = turns_of(name, by)
@@ -200,10 +199,6 @@ def _summed_up(name: Name, record: Record, by: Caller) -> list[Outcome]:
     return []
 
 
-def _quoted(turns: list[Record]) -> list[Record]:
-    return [turn for turn in turns if turn.provenance.role in TALKERS and "call" not in turn.data]
-
-
 def _versions(turns: list[Record]) -> list[tuple[str, int]]:
     return [(turn.id, turn.version) for turn in turns]
 
@@ -211,14 +206,13 @@ def _versions(turns: list[Record]) -> list[tuple[str, int]]:
 def _kept(text: str, turns: list[Record], name: Name, record: Record, by: Caller) -> list[Outcome]:
     """Keeps the summary, in the place of the one that the session had when it was last closed. It is trusted like the least
     trusted of what it quotes."""
-    quoted = _quoted(turns)
-    teller = by.through(replace(by.access, origin=least(by.access.origin, *(turn.origin for turn in quoted))))
+    quoted = (turn.origin for turn in turns if is_talk(turn))
+    teller = by.through(replace(by.access, origin=least(by.access.origin, *quoted)))
     known = by.store.get([str(record.data.get("summary"))], by.where.also("state", "eq", "active"))
     if known:
         keeper = replace(teller, steward=True)
         return [edit.revise(lambda: known[0], {"text": text}, keeper, None, "the session went on")]
-    of_whom = sorted({turn.provenance.session for turn in turns if turn.provenance.session})  # a fork's, of others too
-    told = {"ended": True, "sessions": of_whom}
+    told = {"ended": True, "sessions": sessions(turns)}
     draft = Draft(text, "summary", name.scope, session=name.id, agent=record.provenance.agent, data=told)
     return gate.admit([draft], teller, name.place)
 

@@ -8,6 +8,10 @@ The rules (`summarise`) quote; they invent nothing. A summary says how many turn
 the ten points that matter most, and what the talk was about. Points come from people and the assistant, never from what a tool
 returned, so nothing that a web page says outlives its turn as something that was said here.
 
+Where a language model is named, it makes the points. Each is one line that says who said what. It stands in the same frame, and is
+dropped if it gives orders to a model or holds a number that nobody said. If the model fails, the rules make the summary, and the
+failure is counted.
+
 Beside the summary the view keeps turns that somebody marked ("decision:", "important"). They have a budget of their own: in a
 long talk nearly everything is called important by somebody, and a compaction that keeps everything is none.
 
@@ -23,12 +27,15 @@ from datetime import datetime
 from itertools import chain, islice
 from typing import Any
 
+from memorist.design import Tools
 from memorist.lazy import dataclass
+from memorist.models.chat import ChatFailed, about_data
 from memorist.noun import line
 from memorist.records import Draft, Origin, Record, iso, utc
 from memorist.remember.authority import least
 from memorist.session.window import OVERHEAD
 from memorist.store.nouns import Glimpse
+from memorist.text.borne import numbers_in
 from memorist.text.injection import gives_orders
 from memorist.text.question import names_in, small_talk
 from memorist.text.tokens import TokenCounter
@@ -187,7 +194,7 @@ class Point:
 def summarise(
     turns: Sequence[Record], count_tokens: TokenCounter, most: int = MOST, points: Sequence[Point] | None = None
 ) -> str:
-    """These turns in no more than so many tokens: the points that were made of them (`points.py`), else what rules find. A summary
+    """These turns in no more than so many tokens: the points that were made of them, else what rules find. A summary
     among them stands for the turns that it covers."""
     first, *rest = figures(turns).lines()
     found = _points(turns) if points is None else points
@@ -291,6 +298,72 @@ def origin_of(turns: Iterable[Record], door: Origin) -> Origin:
     return found
 
 
+# ---------------------------------------------------------------- points that a model makes
+
+SUMMED_TURNS = 200  # that a model reads, the latest ones
+SUMMED_OF_EACH, SUMMED_IN_ALL = 1000, 24_000  # characters
+POINTS_FORM = {
+    "type": "object",
+    "properties": {
+        "points": {
+            "type": "array",
+            "items": {
+                "type": "object",
+                "properties": {"by": {"type": "string", "enum": ["user", "assistant"]}, "text": {"type": "string"}},
+                "required": ["by", "text"],
+                "additionalProperties": False,
+            },
+        }
+    },
+    "required": ["points"],
+    "additionalProperties": False,
+}
+SUM_UP = f"""\
+You sum up a conversation for somebody who has to go on with it. Give the points that matter, at most {POINTS}, in the order in
+which they came: what the user wants, what was decided and why, what was found out, what is still open. Each point is one sentence
+with the names and numbers as they were said, and says whether the user or the assistant said it. Leave out small talk and what was
+settled on the way."""
+
+
+def summed_up(turns: Sequence[Record], tools: Tools, most: int = MOST) -> str:
+    """These turns in no more than so many tokens. It is not called inside a transaction."""
+    return summarise(turns, tools.count_tokens, most, _made(turns, tools))
+
+
+def _made(turns: Sequence[Record], tools: Tools) -> list[Point] | None:
+    """What a model makes of them; None where none is named or it failed."""
+    said = _latest(chain.from_iterable(map(said_in, turns))) if tools.chat.ready else []
+    if not said:
+        return None
+    numbers = numbers_in(" ".join(each["text"] for each in said))
+    try:
+        told = tools.chat.ask("summary", about_data(SUM_UP, said, POINTS_FORM, most=1200), _parsed)
+    except ChatFailed:  # counted, and told by `status`
+        return None
+    sound = [(role, text) for role, text in told if _stands(text, role, numbers)]
+    return [Point(1 - place / 1000, place, role, short(text)) for place, (role, text) in enumerate(sound)] or None
+
+
+def _latest(turns: Iterable[tuple[str, str]]) -> list[dict[str, str]]:
+    """As much of the end of a conversation as is read."""
+    said = [{"by": role, "text": text[:SUMMED_OF_EACH]} for role, text in turns][-SUMMED_TURNS:]
+    while len(said) > 1 and sum(len(each["text"]) for each in said) > SUMMED_IN_ALL:
+        said.pop(0)
+    return said
+
+
+def _stands(text: str, role: str, numbers: frozenset[str]) -> bool:
+    """Whether it may stay: no order to a model, and no number that nobody said."""
+    return fit(text, role) and fit(text, "assistant") and numbers_in(text) <= numbers
+
+
+def _parsed(told: Any) -> list[tuple[str, str]]:
+    found = [(each["by"], each["text"]) for each in told["points"]]
+    if not all(role in ("user", "assistant") and isinstance(text, str) for role, text in found):
+        raise ValueError("a point without its parts")
+    return found
+
+
 # ---------------------------------------------------------------- what a model notes before that
 
 NO_REPLY = "NO_REPLY"
@@ -301,7 +374,6 @@ SECTIONS: Mapping[str, str] = {  # of MEMORY.md, and the kinds of what stands in
     "project context": "fact",
     "working context": "note",
 }
-REASONS = ("threshold", "compaction_pending", "manual", "session_end", "topic_change")
 REQUEST = f"""\
 The older part of this conversation will soon be summarised. Note what must last beyond it: decisions, preferences, facts about the
 project, and where the work stands. Reply with nothing but this block, one note on each line:

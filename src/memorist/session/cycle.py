@@ -5,10 +5,10 @@ the record of the session names the last turn whose lasting content was noted, a
 or its undoing, is another cycle.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from threading import Lock, RLock
-from typing import TYPE_CHECKING, Any, Literal, cast
+from threading import RLock
+from typing import TYPE_CHECKING, Any, Literal
 
 from memorist import checks
 from memorist.errors import Conflict, MemoristError
@@ -18,24 +18,9 @@ from memorist.records import Context, Draft, Outcome, Record
 from memorist.remember import gate
 from memorist.remember.authority import least
 from memorist.remember.changes import Caller
-from memorist.session import behind, close, compaction, points
+from memorist.session import behind, close, compaction
 from memorist.session.name import lineage, mark, turns_where
-from memorist.session.window import (
-    COMPACT,
-    FLUSH,
-    OVERHEAD,
-    REJECT,
-    RESULTS,
-    Bounds,
-    History,
-    Pane,
-    State,
-    Window,
-    bounds,
-    counted_later,
-    pane_of,
-)
-from memorist.store.where import Where
+from memorist.session.window import OVERHEAD, Bounds, History, Pane, State, Window, counted_later, pane_of
 
 if TYPE_CHECKING:
     from memorist.session.session import Session
@@ -61,69 +46,7 @@ class Trim:
     results: int  # the last results of tools
     raw: int | None  # turns, until the older ones are summarised in any case
     preserve: int  # tokens of marked turns that are older
-    most: int = compaction.MOST  # tokens of the summary
-
-
-_beginning = Lock()
-
-
-class Windowed:
-    """The part of a session that keeps what a model is shown small."""
-
-    _cycle: "Cycle | None" = None
-
-    def window(
-        self,
-        limit: int,
-        *,
-        query: str | None = None,
-        system: str | None = None,
-        flush: float = FLUSH,
-        compact: float = COMPACT,
-        reject: float = REJECT,
-        keep: int = compaction.KEEP,
-        results: int = RESULTS,
-        raw: int | None = None,
-        preserve: int | None = None,
-        dry_run: bool = False,
-    ) -> Window:
-        """What to show a model now, in no more than `limit` tokens: `messages` are ready to be sent. Where it grew too large,
-        the older turns are summarised first; it is false if that did not help.
-
-        query: what memories are wanted for; none without it · system: what stands before everything
-        flush, compact, reject: from where on what lasts should be noted, older turns are summarised, and the window is refused:
-            tokens such as 100_000, a distance from the limit such as -4000, or a share of it such as 0.85
-        keep: turns that stay when the older ones are summarised, the last ones
-        results: of tools that are shown whole, the last ones
-        raw: turns that may stand as they are, for a summary that rolls along; as many as fit without it
-        preserve: tokens for older turns that were marked as important · dry_run: whether nothing is summarised, only told
-        """
-        edges = bounds(limit, flush, compact, reject)
-        trim = _trim(keep, results, raw, edges.limit // 20 if preserve is None else preserve)
-        trim = replace(trim, most=min(trim.most, max(LEAST_SUMMARY, edges.limit // 10)))
-        writes = not checks.flag(dry_run, "dry_run")
-        return self._rounds.window(edges, trim, system, query, writes)
-
-    def compact(self, keep: int = compaction.KEEP, preserve: int = compaction.PRESERVED) -> Outcome:
-        """Summarises all but the last `keep` turns. The turns stay as they are; the window shows the summary in their place,
-        and beside it those that were marked as important, in up to `preserve` tokens. Undo the outcome's batch to see the
-        turns again. Before that, what lasts is noted, unless `flush` was called since the last time."""
-        trim = _trim(keep, RESULTS, None, preserve)
-        return self._rounds.compact_all(trim)
-
-    def flush(self, reply: str | None = None, reason: Reason = "manual") -> list[Outcome]:
-        """Notes what lasts, before the turns that say it are summarised: what a model replied to the `ask` of a window, line by
-        line for its sections; without a reply, what rules or the model of `chat` find in the turns since then. It adds and never
-        replaces. With the reason `topic_change` it waits for a fourth turn."""
-        checks.one_of(reason, "the reason of a flush", compaction.REASONS)
-        return self._rounds.flush(None if reply is None else checks.text(reply, "the reply"), reason)
-
-    @property
-    def _rounds(self) -> "Cycle":
-        with _beginning:
-            if self._cycle is None:
-                self._cycle = Cycle(cast("Session", self))
-            return self._cycle
+    most: int  # tokens of the summary
 
 
 class Cycle:
@@ -132,7 +55,7 @@ class Cycle:
     def __init__(self, session: "Session") -> None:
         self._session, self._memory, self._name = session, session._memory, session._name
         by, name = self._memory._caller, self._name
-        said = [_up_to(last, turns_where(each, by)) for each, last in lineage(name, by)][::-1]
+        said = [turns_where(each, by, last) for each, last in lineage(name, by)][::-1]
         told = by.where.also("scope", "eq", name.scope).also("home", "eq", name.home).also("state", "eq", "active")
         told = told.also("kind", "eq", "summary").also("data.covers", "ne", None)
         self._past = History(said, told, by.tools.count_tokens)
@@ -277,7 +200,7 @@ class Cycle:
             self._flush(None, "compaction_pending")
         covered, earlier = past.records(cut, self._memory._caller.store), [] if past.summary is None else [past.summary]
         told, kept = [*earlier, *covered], compaction.preserved([*past.kept, *covered], trim.preserve, past.count)
-        text = points.summed_up(told, self._memory._caller.tools, trim.most)
+        text = compaction.summed_up(told, self._memory._caller.tools, trim.most)
         before = _tokens([pane for pane in panes if pane.part != "system"])
         stay = past.panes(trim.results)[cut:]
         after = _tokens([self._shown(text), *(pane_of(turn, past.count, "kept") for turn in kept), *stay])
@@ -297,7 +220,7 @@ class Cycle:
         )  # fmt: skip
         teller = by.through(replace(by.access, origin=compaction.origin_of(told, by.access.origin)))
         with by.writer.transaction():
-            if not _versions([*told, *kept]) <= self._read().versions:
+            if not {(each.id, each.version) for each in (*told, *kept)} <= self._read().versions:
                 return Outcome("unchanged", "a turn was changed meanwhile; compact it again", scope=self._name.scope)
             [stored] = gate.admit([draft], teller, self._name.place)
         return self._memory._tell(stored)
@@ -315,27 +238,19 @@ class Cycle:
 
     def _fresh(self) -> int:
         """How many turns there are in which nobody has looked for what lasts."""
-        read = self._session.record.data.get("read")
-        return sum(turn.number > (read if isinstance(read, int) else 0) for turn in self._past.turns)
+        read = close.read_until(self._session.record)
+        return sum(turn.number > read for turn in self._past.turns)
 
     def _announce(self, event: str, **facts: Any) -> None:
         places = [(self._name.place, None), (self._name.scope, self._name.home)]
         self._memory.bus.emit(event, places, sessionId=self._name.id, **facts)
 
 
-def _trim(keep: int, results: int, raw: int | None, preserve: int) -> Trim:
+def trim_of(keep: int, results: int, raw: int | None, preserve: int, summary: int = compaction.MOST) -> Trim:
     stay = checks.whole(keep, "keep", 1, MOST_TURNS)
     most = None if raw is None else checks.whole(raw, "raw (at least `keep`)", stay, MOST_TURNS)
     shown, marked = checks.whole(results, "results", 0, MOST_TURNS), checks.whole(preserve, "preserve", 0, MOST_TURNS)
-    return Trim(stay, shown, most, marked)
-
-
-def _versions(records: Iterable[Record]) -> set[tuple[str, int]]:
-    return {(record.id, record.version) for record in records}
-
-
-def _up_to(last: int | None, where: Where) -> Where:
-    return where if last is None else where.also("number", "lte", last)
+    return Trim(stay, shown, most, marked, summary)
 
 
 def _tokens(panes: Sequence[Pane]) -> int:

@@ -110,7 +110,8 @@ class Lease:
         """Takes it, or a place in the queue."""
         with self.by.writer.transaction():
             now = self.by.now()  # not before: what another took meanwhile would seem to be of another clock
-            run = current(self.job, self.by) or self._fresh(now)
+            fresh = Run(0, self.by.access.space, self.job, "running", NOBODY, now, now, now)
+            run = current(self.job, self.by) or fresh
             waiting = _waiting(run, now)
             others = _without(self.owner, waiting)
             first = not waiting or waiting[0][0] == self.owner
@@ -120,9 +121,6 @@ class Lease:
             if busy == "queue" and others == waiting:
                 self._join_queue(run, others, give_up)
             return False
-
-    def _fresh(self, now: datetime) -> Run:
-        return Run(0, self.by.access.space, self.job, "running", NOBODY, now, now, now)
 
     def _join_queue(self, run: Run, others: Waiting, give_up: datetime) -> None:
         if len(others) >= MOST_WAITING:

@@ -40,7 +40,6 @@ class Name:
 
     @property
     def user(self) -> str | None:
-        """Whose it is."""
         family, _, user = self.place.partition("/")
         return user if family == USER else None
 
@@ -70,7 +69,6 @@ def of(record: Record) -> Name:
 
 
 def record_of(name: Name, by: Caller) -> Record | None:
-    """The record of that session, if there is one."""
     where = by.where.also("session", "eq", name.id).also("kind", "eq", KIND).also("state", "eq", "active")
     known = [record for record in by.store.find(where, Order("number")) if of(record).home == name.home]
     other = next((record for record in known if record.scope != name.place), None)
@@ -116,18 +114,18 @@ def turns_of(name: Name, by: Caller, limit: int | None = None, after: int = 0) -
 
 
 def _said(name: Name, by: Caller, limit: int | None, after: int, last: int | None) -> list[Record]:
-    where = turns_where(name, by)
+    where = turns_where(name, by, last)
     where = where.also("number", "gt", after) if after else where
-    where = where.also("number", "lte", last) if last is not None else where
     if limit is None:
         return by.store.find(where, OLDEST_FIRST)
     return by.store.find(where, Order("number"), limit)[::-1]
 
 
-def turns_where(name: Name, by: Caller) -> Where:
-    """The turns of that session alone."""
+def turns_where(name: Name, by: Caller, last: int | None = None, kind: str = TURN) -> Where:
+    """The turns of that session alone, up to that number; or what else there is of it in their place."""
     where = by.where.also("session", "eq", name.id).also("scope", "eq", name.place)
-    return where.also("kind", "eq", TURN).also("state", "eq", "active")
+    where = where.also("kind", "eq", kind).also("state", "eq", "active")
+    return where if last is None else where.also("number", "lte", last)
 
 
 def lineage(name: Name, by: Caller) -> Iterator[tuple[Name, int | None]]:

@@ -14,9 +14,10 @@ What a narrative tells of is linked as what it is derived from: it is trusted li
 it. The other way round, a memory names in its provenance the narrative that its session was at (`remember/threads.py`).
 """
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
+from itertools import islice
 
 from memorist import checks
 from memorist.access import GLOBAL
@@ -34,9 +35,7 @@ from memorist.store.writer import Clean
 from memorist.text.twins import normalised
 from memorist.text.words import query_terms
 
-TOPICS_COMPARED = (
-    1_000  # narratives of a session, or of a project, whose topics are compared with a new one; the newest
-)
+TOPICS_COMPARED = 1_000  # narratives of a session or project, the newest, whose topics are compared with a new one
 SUMMARY = "summary"  # what a session leaves at its end
 TELLS_OF = "a narrative tells of it"
 BEGINS = "the first narrative of its thread"
@@ -107,16 +106,11 @@ def _named(previous: Record, record: Record) -> _Place:
 def _place(record: Record, home: str, by: Caller) -> _Place:
     here, topic = narratives_in(home, by), record.title
     mine = here.also("session", "eq", record.provenance.session)
-    last = _on(None, by.store.find(mine, Order("number"), 1))
+    last = next(iter(by.store.find(mine, Order("number"), 1)), None)
     if topic is None or (last is not None and _same(topic, last)):
         return _after(last, topic)
-    found = _on(topic, by.store.find(mine if last else here, Order("number"), TOPICS_COMPARED))
-    return _after(found or last, topic)
-
-
-def _on(topic: str | None, newest_first: Iterable[Record]) -> Record | None:
-    """The last one on that topic; without a topic the last one of all."""
-    return next((each for each in newest_first if _same(topic, each)), None)
+    newest_first = by.store.find(mine if last else here, Order("number"), TOPICS_COMPARED)
+    return _after(next((each for each in newest_first if _same(topic, each)), last), topic)
 
 
 def _same(topic: str | None, other: Record) -> bool:
@@ -177,7 +171,7 @@ def thread(record: Record, limit: int, by: Caller) -> list[Record]:
     """Of a narrative, it and what it follows, newest first; of another memory, the narratives that tell of it, and the one that
     its session was at when it was written."""
     if record.kind == NARRATIVE:
-        return [each for each, _ in zip(_back(record, by), range(limit), strict=False)]
+        return list(islice(_back(record, by), limit))
     links = by.store.links(by.where, [record.id], "derived_from")
     ids = {link.a for link in links if link.b == record.id} | {record.provenance.narrative or ""}
     found = by.store.get(sorted(ids), by.where.also("kind", "eq", NARRATIVE).also("state", "eq", "active"))

@@ -13,7 +13,8 @@ import time
 from collections.abc import Iterable, Mapping, MutableSet, Sequence
 from contextlib import nullcontext, suppress
 from dataclasses import dataclass, replace
-from typing import Any, Protocol, Self
+from threading import Lock
+from typing import Any, Protocol, Self, get_args
 from weakref import WeakSet
 
 from memorist import checks
@@ -28,15 +29,17 @@ from memorist.remember import gate
 from memorist.remember.authority import least
 from memorist.remember.changes import Caller, Changes
 from memorist.remember.turns import MESSAGE, Uttered, call_of, key_of, role_of
-from memorist.session import behind
+from memorist.session import behind, compaction
 from memorist.session import close as ending
 from memorist.session.close import SHORT_WAIT
-from memorist.session.cycle import Windowed
+from memorist.session.cycle import LEAST_SUMMARY, Cycle, Reason, trim_of
 from memorist.session.lease import Lapsed, Lease
 from memorist.session.name import CLOSED, KIND, OPEN, TURN, Name, mark, name_of, record_of, turns_of
+from memorist.session.window import COMPACT, FLUSH, REJECT, RESULTS, Window, bounds
 from memorist.store.where import Order
 
 log = logging.getLogger("memorist")
+_beginning = Lock()
 RECOVERING = 1.0  # seconds that opening a session spends on ending those that were left open
 
 
@@ -111,7 +114,7 @@ class Parent:
     last: int
 
 
-class Session(Windowed, behind.Prefetched):
+class Session:
     """One open conversation. It ends with the `with` block, or with `close`."""
 
     def __init__(
@@ -122,6 +125,7 @@ class Session(Windowed, behind.Prefetched):
         self._lease: Lease | None = None
         self._id, self._ended = "", False
         self._rests = False  # it was closed, and nothing was said in it since
+        self._cycle: Cycle | None = None
         self._begin(wait, busy)
 
     def __repr__(self) -> str:
@@ -218,6 +222,74 @@ class Session(Windowed, behind.Prefetched):
         if self._memory._behind:
             behind.heard(self._memory, self.id, [outcome.record])
         return self._memory._kept(draft, outcome)
+
+    # ------------------------------------------------------------ what a model is shown of it
+
+    def prefetch(self, context: str | None = None, *, budget: int | None = None) -> bool:
+        """Has looked up what matters for what is being talked about, and returns at once; `ready` has it in the next turn. False
+        if there was no room for it, or memory is off.
+
+        context: what is being talked about, such as the last messages; the last turns of the session without it
+        budget: tokens at most, as in `context`
+        """
+        return behind.prefetch(self._memory, self._name, context, budget)
+
+    def ready(self) -> Context:
+        """What the last `prefetch` found, once: nothing that was shown in the last 45 minutes, and nothing that was said in this
+        session. If it is empty, it says why. `topic_changed` tells whether the talk went on to something else."""
+        return behind.ready(self._memory, self._name)
+
+    def window(
+        self,
+        limit: int,
+        *,
+        query: str | None = None,
+        system: str | None = None,
+        flush: float = FLUSH,
+        compact: float = COMPACT,
+        reject: float = REJECT,
+        keep: int = compaction.KEEP,
+        results: int = RESULTS,
+        raw: int | None = None,
+        preserve: int | None = None,
+        dry_run: bool = False,
+    ) -> Window:
+        """What to show a model now, in no more than `limit` tokens: `messages` are ready to be sent. Where it grew too large,
+        the older turns are summarised first; it is false if that did not help.
+
+        query: what memories are wanted for; none without it · system: what stands before everything
+        flush, compact, reject: from where on what lasts should be noted, older turns are summarised, and the window is refused:
+            tokens such as 100_000, a distance from the limit such as -4000, or a share of it such as 0.85
+        keep: turns that stay when the older ones are summarised, the last ones
+        results: of tools that are shown whole, the last ones
+        raw: turns that may stand as they are, for a summary that rolls along; as many as fit without it
+        preserve: tokens for older turns that were marked as important · dry_run: whether nothing is summarised, only told
+        """
+        edges = bounds(limit, flush, compact, reject)
+        most = min(compaction.MOST, max(LEAST_SUMMARY, edges.limit // 10))
+        trim = trim_of(keep, results, raw, edges.limit // 20 if preserve is None else preserve, most)
+        writes = not checks.flag(dry_run, "dry_run")
+        return self._rounds.window(edges, trim, system, query, writes)
+
+    def compact(self, keep: int = compaction.KEEP, preserve: int = compaction.PRESERVED) -> Outcome:
+        """Summarises all but the last `keep` turns. The turns stay as they are; the window shows the summary in their place,
+        and beside it those that were marked as important, in up to `preserve` tokens. Undo the outcome's batch to see the
+        turns again. Before that, what lasts is noted, unless `flush` was called since the last time."""
+        return self._rounds.compact_all(trim_of(keep, RESULTS, None, preserve))
+
+    def flush(self, reply: str | None = None, reason: Reason = "manual") -> list[Outcome]:
+        """Notes what lasts, before the turns that say it are summarised: what a model replied to the `ask` of a window, line by
+        line for its sections; without a reply, what rules or the model of `chat` find in the turns since then. It adds and never
+        replaces. With the reason `topic_change` it waits for a fourth turn."""
+        checks.one_of(reason, "the reason of a flush", get_args(Reason))
+        return self._rounds.flush(None if reply is None else checks.text(reply, "the reply"), reason)
+
+    @property
+    def _rounds(self) -> Cycle:
+        with _beginning:
+            if self._cycle is None:
+                self._cycle = Cycle(self)
+            return self._cycle
 
     # ------------------------------------------------------------ its life
 

@@ -126,8 +126,6 @@ def _ids(waits: Sequence[Record]) -> list[str]:
 
 @dataclass(frozen=True, slots=True)
 class TaskStep:
-    """What `move` is to do."""
-
     status: str
     result: str | Record | None
     waits: Sequence[Record] | None  # instead of what it waited for
@@ -252,7 +250,7 @@ def _finished(task: Record, batch: str, by: Caller) -> tuple[Record, str]:
     milestone = task.data.get("milestone")
     if milestone is None or status_of(task) != "completed":
         return task, ""
-    where = _beside(task, by).also("data.milestone", "eq", milestone)
+    where = _beside(task.scope, task.home, by).also("data.milestone", "eq", milestone)
     tasks = by.store.find(where, Order("number", ascending=True))
     if not all(map(_is_done, tasks)):
         return task, ""
@@ -264,10 +262,10 @@ def _finished(task: Record, batch: str, by: Caller) -> tuple[Record, str]:
     return stored[task.id], f"; {because}, and its tasks are archived"
 
 
-def _beside(task: Record, by: Caller) -> Where:
-    """The tasks of the same place that are not archived."""
+def _beside(scope: str, home: str | None, by: Caller) -> Where:
+    """The tasks of one place that are not archived."""
     where = by.where.also("kind", "eq", TASK).also("state", "eq", "active")
-    return where.also("scope", "eq", task.scope).also("home", "eq", task.home)
+    return where.also("scope", "eq", scope).also("home", "eq", home)
 
 
 # ---------------------------------------------------------------- reading
@@ -277,8 +275,7 @@ def tasks(status: str | None, milestone: str | None, ready: bool, limit: int, ho
     """The open tasks that fit, the most urgent first, then the oldest."""
     if status is not None:
         checks.one_of(status, "the status", tuple(STEPS))
-    where = by.where.also("kind", "eq", TASK).also("state", "eq", "active").also("scope", "eq", home)
-    where = where.also("home", "eq", by.access.home_of(home))
+    where = _beside(home, by.access.home_of(home), by)
     if milestone is not None:
         where = where.also("data.milestone", "eq", checks.label(milestone, "the milestone"))
     found = by.store.find(where, Order("number", ascending=True))

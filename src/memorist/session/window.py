@@ -285,7 +285,7 @@ class History:
     kept: list[Record] = field(default_factory=list)  # of those that the summary stands for, shown as they are
     turns: list[Glimpse] = field(default_factory=list)
     most: int | None = (
-        0  # that the turns cost, without counting them; a counter of the caller's tells nothing about that
+        0  # that the turns cost, without counting them; None: a counter of the caller's tells nothing of it
     )
     _panes: list[Pane] = field(default_factory=list)
     _short: dict[int, Pane] = field(default_factory=dict)  # place of a result of a tool → what may stand for it
@@ -294,7 +294,6 @@ class History:
     _seen: int | None = None  # the last event of the journal that is known
 
     def read(self, store: Store) -> None:
-        """Brings it up to date."""
         with store.moment():
             head = store.head()
             now, (summary, covered) = head.last if head else 0, self._latest(store)

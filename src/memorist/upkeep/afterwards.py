@@ -12,6 +12,7 @@ from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from datetime import datetime
+from typing import TYPE_CHECKING
 
 from memorist.access import Access
 from memorist.design import Design, Job, Promotion
@@ -21,8 +22,10 @@ from memorist.remember import gaps, sharing, strengthen
 from memorist.remember.changes import Caller
 from memorist.remember.gaps import Missed
 from memorist.remember.strengthen import UsedTogether
-from memorist.store.protocol import Store
-from memorist.store.where import Order, Where
+from memorist.store.where import Order
+
+if TYPE_CHECKING:
+    from memorist.session.name import Name
 
 LONGEST_TAKEN = 4000  # characters of a question
 LISTED_AT_MOST = 256  # what is not taken from the list in time is given up, the oldest first
@@ -32,19 +35,10 @@ SESSIONS_COUNTED = 1000  # whose turns are counted; of more, those that came fir
 
 
 @dataclass(frozen=True, slots=True)
-class Overhears:
-    """A session, by its id, the place of its turns, and the project it belongs to."""
-
-    session: str
-    place: str
-    home: str
-
-
-@dataclass(frozen=True, slots=True)
 class Consequence:
     """What follows from one retrieval, or from turns; None: nothing but that there was one. Under which design, and by whom."""
 
-    what: Missed | UsedTogether | Overhears | None
+    what: "Missed | UsedTogether | Name | None"
     design: Design
     who: Access
 
@@ -55,7 +49,7 @@ class Afterwards:
     def __init__(self) -> None:
         self._list: deque[Consequence] = deque(maxlen=LISTED_AT_MOST)
         self._recalls = 0
-        self._turns: dict[Overhears, int] = {}
+        self._turns: dict[Name, int] = {}
 
     def __bool__(self) -> bool:
         return bool(self._list)
@@ -70,15 +64,17 @@ class Afterwards:
     def together(self, used: UsedTogether, design: Design, who: Access) -> None:
         self._list.append(Consequence(used, design, who))
 
-    def said(self, turn: Record, every: int, design: Design, who: Access, store: Store) -> bool:
+    def said(self, turn: Record, every: int, design: Design, by: Caller) -> bool:
         """Something was said in a session; whether it is time to read what was. What others heard of it, its record knows."""
-        talk = Overhears(str(turn.provenance.session), turn.scope, who.home or turn.scope)
-        count = self._turns[talk] + 1 if talk in self._turns else _unread(talk, turn, Where(who), store)
+        from memorist.session.name import Name  # which only those who talk need
+
+        talk = Name(str(turn.provenance.session), turn.scope, by.access.home or turn.scope)
+        count = self._turns[talk] + 1 if talk in self._turns else _unread(talk, turn, by)
         self._turns[talk] = count if count < every else 0
         if len(self._turns) > SESSIONS_COUNTED:
             self._turns.pop(next(iter(self._turns)), None)
         if count >= every and all(line.what != talk for line in tuple(self._list)):  # one reading is for all turns
-            self._list.append(Consequence(talk, design, who))
+            self._list.append(Consequence(talk, design, by.access))
         return count >= every
 
     def catch_up(self, by: Caller, stop: Callable[[], bool] = lambda: False) -> tuple[Job, ...]:
@@ -87,57 +83,50 @@ class Afterwards:
         due: tuple[Job, ...] = ()
         while self._list and not stop():
             line = self._list.popleft()
-            self._recalls += not isinstance(line.what, UsedTogether | Overhears)
+            self._recalls += line.what is None or isinstance(line.what, Missed)
             if self._recalls >= RECALLS:
                 self._recalls, due = 0, tuple(job for job in line.design.upkeep if job.name == CLUSTERS)
             _follow(line.what, by.through(line.who), line.design.promotion)
         return due
 
 
-def _follow(what: Missed | UsedTogether | Overhears | None, by: Caller, policy: Promotion) -> None:
+def _follow(what: "Missed | UsedTogether | Name | None", by: Caller, policy: Promotion) -> None:
     if isinstance(what, Missed):
         gaps.keep(what, by)
-    elif isinstance(what, Overhears):
-        _read(what, by, policy)
-    elif what is not None:
+    elif isinstance(what, UsedTogether):
         strengthen.credit(what.receipt, what.ids, by, what.batch)
         if len(what.ids) > 1:
             sharing.infer(what.ids, by)
+    elif what is not None:
+        _read(what, by, policy)
 
 
-def _read(talk: Overhears, by: Caller, policy: Promotion) -> None:
+def _read(talk: "Name", by: Caller, policy: Promotion) -> None:
     """Keeps what lasts of what was said so far, unless the session ended meanwhile, which did the same. It is read for whoever
     opened the session: who spoke last may be trusted less, or more, than the others."""
-    from memorist.session import close, name  # which only those who talk need
+    from memorist.session import close
 
-    record = _record_of(talk, by.where, by.store)
-    if record is not None and record.data.get("state") == name.OPEN:
+    record = _open_record(talk, by)
+    if record is not None:
         opener = replace(by.access, origin=record.origin, actor=record.provenance.actor)
         with by.tools.chat.rationed():
             close.noted(record, by.through(opener), policy)
 
 
-def _record_of(talk: Overhears, where: Where, store: Store) -> Record | None:
+def _open_record(talk: "Name", by: Caller) -> Record | None:
     from memorist.session import name
 
-    known = store.find(_of(talk, name.KIND, where), Order("number"))
-    return next((record for record in known if name.of(record).home == talk.home), None)
+    known = by.store.find(name.turns_where(talk, by, kind=name.KIND), Order("number"))
+    record = next((record for record in known if name.of(record).home == talk.home), None)
+    return record if record is not None and record.data.get("state") == name.OPEN else None
 
 
-def _unread(talk: Overhears, turn: Record, where: Where, store: Store) -> int:
+def _unread(talk: "Name", turn: Record, by: Caller) -> int:
     """How many turns there are up to this one that were not read yet. Of what is no open session nothing is read."""
     from memorist.session import close, name
 
-    record = _record_of(talk, where, store)
-    if record is None or record.data.get("state") != name.OPEN:
+    record = _open_record(talk, by)
+    if record is None:
         return 0
-    unread = (
-        _of(talk, name.TURN, where).also("number", "gt", close.read_until(record)).also("number", "lte", turn.number)
-    )
-    return sum(store.count(unread).values())
-
-
-def _of(talk: Overhears, kind: str, where: Where) -> Where:
-    """What is there of a session, of one kind."""
-    here = where.also("session", "eq", talk.session).also("scope", "eq", talk.place)
-    return here.also("kind", "eq", kind).also("state", "eq", "active")
+    unread = name.turns_where(talk, by, turn.number).also("number", "gt", close.read_until(record))
+    return sum(by.store.count(unread).values())

@@ -71,7 +71,6 @@ class Slices:
             self._start(design, who, due=False)
 
     def together(self, used: "UsedTogether", design: Design, who: Access) -> None:
-        """Some memories were of use for one question."""
         if used.ids and _leaves_traces(design, who):
             self._following(design, who).together(used, design, who)
             self._start(design, who, due=False)
@@ -83,7 +82,7 @@ class Slices:
             return
         try:
             with self._lock:
-                ready = self._following(design, who).said(turn, every, design, who, self._tools.store)
+                ready = self._following(design, who).said(turn, every, design, self._caller(who))
         except StoreUnavailable as problem:  # the turn itself is stored
             self._failed(problem)
             return
@@ -95,8 +94,10 @@ class Slices:
         self._after = self._after if self._after is not None else upkeep.afterwards.Afterwards()
         return self._after
 
+    def _caller(self, who: Access) -> remember.changes.Caller:
+        return remember.changes.Caller(who, self._writer, self._tools)
+
     def opened(self, design: Design, who: Access) -> None:
-        """The memory was just opened."""
         if design.due.on_open or self._is_old(design.due, who):
             self._start(design, who)
 
@@ -169,7 +170,7 @@ class Slices:
 
     def _start(self, design: Design, who: Access, due: bool = True) -> None:
         """Begins a slice: of all jobs that are due, or only of what follows the last retrievals."""
-        if self._off() or not self._tools.store.writable or who.role not in WRITERS:
+        if self._may_not_work(who):
             return
         with self._lock:
             if self._stops() or self._is_busy(due):
@@ -179,16 +180,19 @@ class Slices:
             if due:
                 self._turn = (self._turn + 1) % max(1, len(jobs))
                 self._uses = 0
-            self._thread = threading.Thread(
-                target=self._slice,
-                args=(run, jobs if due else None, who),
-                name="memorist upkeep",
-                daemon=True,
-            )
-            try:
-                self._thread.start()
-            except RuntimeError as problem:  # the program is ending, or has no threads left
-                self._thread, self.problem = None, str(problem)
+            self._thread = self._begun("upkeep", self._slice, run, jobs if due else None, who)
+
+    def _may_not_work(self, who: Access) -> bool:
+        return bool(self._off()) or not self._tools.store.writable or who.role not in WRITERS
+
+    def _begun(self, name: str, work: Callable[..., None], *given: object) -> threading.Thread | None:
+        thread = threading.Thread(target=work, args=given, name=f"memorist {name}", daemon=True)
+        try:
+            thread.start()
+        except RuntimeError as problem:  # the program is ending, or has no threads left
+            self.problem = str(problem)
+            return None
+        return thread
 
     def _is_busy(self, due: bool) -> bool:
         """Whether a slice is at work, or upkeep rests; what follows a retrieval is too little to rest after."""
@@ -201,18 +205,11 @@ class Slices:
 
     def _wait(self, design: Design, who: Access) -> None:
         """Lets one thread wait until it is quiet, if none does."""
-        if self._off() or not self._tools.store.writable or who.role not in WRITERS:
+        if self._may_not_work(who):
             return
         with self._lock:
-            if self._stops() or (self._waits is not None and self._waits.is_alive()):
-                return
-            self._waits = threading.Thread(
-                target=self._when_quiet, args=(design, who), name="memorist night", daemon=True
-            )
-            try:
-                self._waits.start()
-            except RuntimeError as problem:
-                self._waits, self.problem = None, str(problem)
+            if not self._stops() and (self._waits is None or not self._waits.is_alive()):
+                self._waits = self._begun("night", self._when_quiet, design, who)
 
     def _when_quiet(self, design: Design, who: Access) -> None:
         try:
@@ -244,9 +241,8 @@ class Slices:
                 return True
             self._thread = threading.current_thread()  # so that `upkeep` waits for it
         begun = self._touched
-        caller = remember.changes.Caller(who, self._writer, self._tools)
         with self._nights_apart(begun):
-            done = upkeep.night.sleep(design, caller, stop=lambda: self._stops() or self._touched != begun)
+            done = upkeep.night.sleep(design, self._caller(who), stop=lambda: self._stops() or self._touched != begun)
             self.problem = None
             for report in done:
                 self._told(report)
@@ -273,7 +269,7 @@ class Slices:
 
     def _slice(self, run: Callable[..., list[Report]], jobs: tuple[Job, ...] | None, who: Access) -> None:
         """What follows the last retrievals, and then the jobs; None: those that it makes due."""
-        begun, caller = time.monotonic(), remember.changes.Caller(who, self._writer, self._tools)
+        begun, caller = time.monotonic(), self._caller(who)
         try:
             wanted = self._wanted(jobs, caller)
             for report in [] if wanted is None else run(wanted, caller, seconds=SLICE, stop=self._stops):

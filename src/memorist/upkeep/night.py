@@ -126,7 +126,6 @@ class Health:
         )
 
     def told(self, asked: int) -> str:
-        """In words."""
         parts = [f"of {memories(self.modified)} that changed, {self.merged:,} went into another that says the same"]
         parts += [f"{asked:,} questions asked", f"{self.active:,} of {self.total:,} are active"]
         parts += [] if self.faint is None else [f"{self.faint:,} are faint"]

@@ -7,6 +7,7 @@ steps that recur may be a bad habit. They see every step whole, or are not asked
 Nobody is asked about the same steps twice.
 """
 
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -122,17 +123,21 @@ def _seen(sessions: Sequence[Sequence[DoneBefore]]) -> dict[tuple[str, ...], dic
 def _stretch(found: Mapping[int, range], sessions: Sequence[Sequence[DoneBefore]]) -> set[tuple[int, int]]:
     """These steps by session, with those before and behind that enough of them share: one habit, too long for a question."""
     spots = {(number, step) for number, steps in found.items() for step in steps}
-    for way in (-1, 1):
-        edge = {(number, steps[0] if way < 0 else steps[-1]) for number, steps in found.items()}
+    for way, end in ((-1, 0), (1, -1)):
+        edge = [(number, steps[end]) for number, steps in found.items()]
         while edge:
-            further: dict[str, set[tuple[int, int]]] = {}
-            for number, step in edge:
-                if 0 <= step + way < len(sessions[number]):
-                    further.setdefault(sessions[number][step + way].kind, set()).add((number, step + way))
-            edge = max(further.values(), key=len, default=set())
-            edge = edge if len(edge) >= TIMES_DONE else set()
-            spots |= edge
+            spots.update(edge)
+            edge = _further(edge, way, sessions)
     return spots
+
+
+def _further(
+    edge: Sequence[tuple[int, int]], way: int, sessions: Sequence[Sequence[DoneBefore]]
+) -> list[tuple[int, int]]:
+    """The next steps that way, of those sessions that go on alike, if there are enough of them."""
+    beside = {(n, step + way): sessions[n][step + way].kind for n, step in edge if 0 <= step + way < len(sessions[n])}
+    often = {kind for kind, times in Counter(beside.values()).most_common(1) if times >= TIMES_DONE}
+    return [spot for spot, kind in beside.items() if kind in often]
 
 
 def _parts(calls: int) -> Iterator[range]:

@@ -104,17 +104,20 @@ class NightRun:
 
     def note(self, batch: str | None) -> None:
         """Keeps the batch; in the transaction of a step it is one with the changes."""
-        now = self._by.now()
-        self.run = replace(self.run, batch=batch, lease=now + LEASE, updated=now)
-        with self._by.writer.transaction():
-            self._by.writer.save_run(self.run)
+        self.run = _saved(replace(self.run, batch=batch), self._by, LEASE)
 
     def end(self, done: bool) -> None:
         """Over, or for the next one to continue."""
-        now = self._by.now()
-        self.run = replace(self.run, state="done" if done else "running", lease=now, updated=now)
-        with self._by.writer.transaction():
-            self._by.writer.save_run(self.run)
+        self.run = _saved(replace(self.run, state="done" if done else "running"), self._by)
+
+
+def _saved(run: Run, by: Caller, lease: timedelta = timedelta(0)) -> Run:
+    """Keeps the run for so long; without a lease it is finished, or for the next one to continue."""
+    now = by.now()
+    run = replace(run, lease=now + lease, updated=now)
+    with by.writer.transaction():
+        by.writer.save_run(run)
+    return run
 
 
 @dataclass(frozen=True, slots=True)
@@ -203,23 +206,23 @@ class Runner:
                 raise
             job.failed(problem)
             return replace(report, advice=str(problem))
-        self._save(replace(run, state="done"))
+        _saved(replace(run, state="done"), self.by)
         return replace(report, advice=job.advice())
 
     def _give_up(self, run: Run, problem: BaseException) -> None:
         """Releases the lease of a failed run, so that no process waits for it; if the store itself failed, it expires."""
         with suppress(MemoristError):
             if self._is_ours(run):
-                self._save(replace(run, state="failed", problem=getattr(problem, "code", type(problem).__name__)))
+                why = getattr(problem, "code", type(problem).__name__)
+                _saved(replace(run, state="failed", problem=why), self.by)
 
     def _alive(self, run: Run) -> bool:
         """Renews the lease; False if another process has taken the run over."""
-        now = self.by.now()
         with self.by.writer.transaction():
-            if not self._is_ours(run):
-                return False
-            self.by.writer.save_run(replace(run, lease=now + LEASE, updated=now))
-        return True
+            ours = self._is_ours(run)
+            if ours:
+                _saved(run, self.by, LEASE)
+        return ours
 
     def _is_ours(self, run: Run) -> bool:
         newest = next(iter(self.by.store.runs(run.space, run.job, limit=1)), None)
@@ -236,7 +239,7 @@ class Runner:
                 if step is None:
                     return replace(report, advice=f"another process took {run.job} over")
                 run, report, ids = step
-        self._save(replace(run, state="done"))
+        _saved(replace(run, state="done"), self.by)
         return report
 
     def _sweep(self, proposal: Proposal) -> Sweep | Filling:
@@ -279,7 +282,7 @@ class Runner:
             if not self._is_ours(run):
                 return None
             before = len(report.changed)
-            report, rest = self._swept(proposal, ids, report)
+            report, rest = self._sweep(proposal).step(ids, report)
             changed, last = run.changed + len(report.changed) - before, ids[len(ids) - len(rest) - 1]
             run = replace(run, batch=report.batch, changed=changed, checkpoint={"last": last}, lease=now + LEASE)
             self.by.writer.save_run(replace(run, updated=now))
@@ -287,12 +290,8 @@ class Runner:
                 self.cycle.note(run.batch)
         return run, report, rest
 
-    def _swept(self, proposal: Proposal, ids: Sequence[str], report: Report) -> tuple[Report, Sequence[str]]:
-        sweep = self._sweep(proposal)
-        return sweep.step(ids, report) if isinstance(sweep, Filling) else (sweep.step(ids, report), ())
-
     def _paused(self, run: Run, report: Report) -> Report:
-        self._save(run)
+        _saved(run, self.by)
         return replace(report, advice=LATER)
 
     def _close_unfinished(self, job: Job) -> None:
@@ -300,13 +299,7 @@ class Runner:
         known = self._unfinished(self.by.access.space, job.name)
         now = self.by.now()
         if known is not None and not now < known.lease <= now + LEASE:
-            self._save(replace(known, state="done"))
-
-    def _save(self, run: Run) -> None:
-        """Releases the run: finished, or for the next one to continue."""
-        now = self.by.now()
-        with self.by.writer.transaction():
-            self.by.writer.save_run(replace(run, lease=now, updated=now))
+            _saved(replace(known, state="done"), self.by)
 
 
 _staying: list[None] = []  # one for each step, in any thread, during which garbage stays

@@ -48,9 +48,8 @@ class RetainSessions:
         because = f"expired: its session ended more than {self.days:g} days ago"
         archive = partial(remember.edit.archived, because=because)
         moved = jumped(tools)
-        if moved:
-            return Proposal("expired", archive, because, [], f"nothing was looked at: {moved}")
-        return Proposal("expired", archive, because, list(self._old(who, tools)))
+        ids = [] if moved else list(self._old(who, tools))
+        return Proposal("expired", archive, because, ids, moved and f"nothing was looked at: {moved}")
 
     def _old(self, who: Access, tools: Tools) -> Iterator[str]:
         """The turns of old sessions and then their records, of some thousand turns at once."""
@@ -73,7 +72,6 @@ class RetainSessions:
 
 
 def _ended(record: Record, before: datetime) -> bool:
-    """Whether it was closed before that."""
     with suppress(ValueError):
         return record.data.get("state") == name.CLOSED and utc(str(record.data.get("closed"))) < before
     return False

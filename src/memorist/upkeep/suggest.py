@@ -109,7 +109,6 @@ def _abbreviates(short: str, long: str) -> bool:
 
 
 def _in_time(some: Sequence[T], tools: Tools) -> Iterator[T]:
-    """As many of them as there is time for."""
     return takewhile(lambda _: not tools.over(), some)
 
 

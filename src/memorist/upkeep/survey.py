@@ -14,6 +14,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import field
 from functools import cache
 from hashlib import blake2b
+from itertools import islice
 from typing import TYPE_CHECKING
 
 from memorist.access import Access
@@ -32,11 +33,13 @@ if TYPE_CHECKING:
     import numpy as np
 
 PAGE = 500  # records that are read at once
+PAIRS_AT_ONCE = 400  # whose records are read together
 ROWS, COLUMNS_AT_ONCE = 512, 2048  # of a block of cosines
 KIN = 12  # neighbours of a memory that are kept
 NEAR_ENOUGH = 0.55  # the least cosine of neighbours
 LONGEST_READ = 2000  # characters of a text that its vector is made of
 MOST_TAGS = 20_000  # different tags that are counted
+_embedder = cache(StaticEmbedder)
 FAINT = 0.1  # confidence below which a memory is counted as faint
 
 
@@ -154,11 +157,6 @@ def _count(record: Record, seen: Overview) -> None:
     tags.update(tag for tag in record.tags if tag in tags or len(tags) < MOST_TAGS)
 
 
-@cache
-def _embedder() -> StaticEmbedder:
-    return StaticEmbedder()
-
-
 # ---------------------------------------------------------------- neighbours, in blocks
 
 
@@ -215,6 +213,17 @@ def _best(owner: "np.ndarray", other: "np.ndarray", how: "np.ndarray") -> "tuple
     first = np.searchsorted(owner, owner)
     few = np.arange(len(owner)) - first < KIN
     return owner[few], other[few], how[few]
+
+
+def together(
+    pairs: Iterator[tuple[int, int, float]], who: Access, tools: Tools, most: int = PAIRS_AT_ONCE
+) -> Iterator[tuple[Record, Record, float]]:
+    """The memories of these pairs of numbers of which both are still active, some hundred at once; as long as there is time."""
+    while some := list(islice(pairs, most)):
+        records = read(list({number for a, b, _ in some for number in (a, b)}), who, tools)
+        yield from ((records[a], records[b], cosine) for a, b, cosine in some if a in records and b in records)
+        if tools.over():
+            return
 
 
 def read(numbers: Sequence[int], who: Access, tools: Tools) -> dict[int, Record]:

@@ -22,16 +22,15 @@ from memorist.remember.changes import Changes
 from memorist.remember.choices import ASKED
 from memorist.remember.conflicts import LOGS, between, told_how
 from memorist.remember.consent import shown_in_question
-from memorist.store.nouns import Brief, parts
+from memorist.store.nouns import Brief
 from memorist.store.where import Order, Where
 from memorist.text.words import query_terms
 from memorist.upkeep.retain import CANDIDATES_AT_MOST, free, jumped, loose, memories, refuse_guarded
-from memorist.upkeep.survey import Overview, Survey, read
+from memorist.upkeep.survey import PAGE, Survey, read, together
 from memorist.worth import confidence
 
 ABOUT_ONE_THING = 0.6  # the least cosine of two that may contradict one another
 BELONG = 0.75  # and of two that are linked across sessions
-PAIRS_AT_ONCE = 400
 ASKED_AT_ONCE = 10  # memories in one question
 ADVISED_AT_MOST = 40  # pairs of a night that a model reads, where one is named
 FADED = "faded: hardly anything of its confidence is left, and nobody said it again"
@@ -43,16 +42,6 @@ ONE_TAG = "the tags mean the same"
 
 def _asking(verb: str, because: str, asks: Sequence[Ask], most: int | None = None) -> Proposal:
     return Proposal(verb, itself, because, (), asks=tuple(asks), most=most)
-
-
-def _neighbours(seen: Overview, least: float, who: Access, tools: Tools) -> Iterator[tuple[Record, Record, float]]:
-    """Pairs of neighbours that are still active, the older one first."""
-    pairs = seen.pairs(least)
-    while some := list(islice(pairs, PAIRS_AT_ONCE)):
-        records = read(list({number for a, b, _ in some for number in (a, b)}), who, tools)
-        yield from ((records[a], records[b], cosine) for a, b, cosine in some if a in records and b in records)
-        if tools.over():
-            return
 
 
 # ---------------------------------------------------------------- asking
@@ -78,7 +67,8 @@ class Contradictions:
             if _may_be_asked(old, new, waiting):
                 yield _ask(old, new, dispute.reason)
         unsure: list[tuple[int, int]] = []  # numbers alone: there may be hundreds of thousands
-        for first, second, _ in _neighbours((self.survey or Survey())(who, tools), ABOUT_ONE_THING, who, tools):
+        near = (self.survey or Survey())(who, tools).pairs(ABOUT_ONE_THING)
+        for first, second, _ in together(near, who, tools):
             old, new = sorted((first, second), key=_stated)
             if not _may_be_asked(old, new, waiting) or not _may_clash(old, new):
                 continue
@@ -94,17 +84,11 @@ def _advised(newest: Sequence[tuple[int, int]], who: Access, tools: Tools) -> It
     """What a model finds among the newest of the pairs in which rules find nothing; without one, or if it fails, nothing."""
     if not newest or not tools.chat.ready or tools.over():
         return
-    open_ = (pair for pair in _read_in_turn(newest, who, tools) if not told_how(*pair, tools.store))
+    pairs = together(((a, b, 0.0) for a, b in newest), who, tools, ADVISED_AT_MOST)
+    open_ = ((old, new) for old, new, _ in pairs if not told_how(old, new, tools.store))
     some = list(islice(open_, ADVISED_AT_MOST))
     found = contradictions([(old.text, new.text) for old, new in some], tools.chat)
     yield from (_ask(old, new, why.reason) for (old, new), why in zip(some, found, strict=True) if why is not None)
-
-
-def _read_in_turn(pairs: Sequence[tuple[int, int]], who: Access, tools: Tools) -> Iterator[tuple[Record, Record]]:
-    """The records of these, as far as both are still active."""
-    for some in parts(pairs, ADVISED_AT_MOST):
-        records = read(list({number for pair in some for number in pair}), who, tools)
-        yield from ((records[a], records[b]) for a, b in some if a in records and b in records)
 
 
 def _stated(record: Record) -> tuple[datetime, int]:
@@ -153,9 +137,7 @@ class Verify:
     def _stale(self, who: Access, tools: Tools) -> Iterator[Record]:
         where, after = memories(who, lambda kind: kind.recalled).also("scope", "eq", who.home), 0
         about = where.also(f"data.{HASHES}", "ne", None)
-        while page := tools.store.find(
-            about.also("number", "gt", after), Order("number", ascending=True), PAIRS_AT_ONCE
-        ):
+        while page := tools.store.find(about.also("number", "gt", after), Order("number", ascending=True), PAGE):
             after = page[-1].number
             yield from (each for each in page if tools.folder.freshness(each.data.get(HASHES)) == "stale")
             if tools.over():
@@ -222,23 +204,22 @@ class FadeAway:
     name: ClassVar[str] = "fade"
 
     def propose(self, who: Access, tools: Tools) -> Proposal:
-        moved = jumped(tools)
-        if moved:
-            return Proposal("expired", itself, FADED, [], f"nothing was looked at: {moved}")
-        now = tools.clock()
-        ids = [brief.id for brief in free(list(self._faint(who, tools)), who, tools)]
+        now, moved = tools.clock(), jumped(tools)
+        ids = [] if moved else [brief.id for brief in free(list(self._faint(who, tools)), who, tools)]
 
         def archive(record: Record) -> Record:
             refuse_guarded(record, now)
             return remember.edit.archived(record, FADED)
 
-        return Proposal("expired", archive, FADED, ids[:CANDIDATES_AT_MOST])
+        return Proposal(
+            "expired", archive, FADED, ids[:CANDIDATES_AT_MOST], moved and f"nothing was looked at: {moved}"
+        )
 
     def _faint(self, who: Access, tools: Tools) -> Iterator[Brief]:
         """By what a brief tells first, which is never less than the whole; then by the records themselves."""
         now, where = tools.clock(), memories(who, lambda kind: kind.recalled).also("trust", "ne", "high")
         old = (brief for brief in loose(tools.store.briefs(where), now) if brief.counters.strength <= 1)
-        while some := list(islice(old, PAIRS_AT_ONCE)):
+        while some := list(islice(old, PAGE)):
             records = read([brief.number for brief in some], who, tools)
             yield from (
                 brief
@@ -261,7 +242,7 @@ class CrossLinks:
         seen = (self.survey or Survey())(who, tools)
         session = dict(zip(seen.numbers, seen.sessions, strict=True))
         count, found = Counter[int](), dict[str, dict[str, float]]()
-        for a, b, cosine in _neighbours(seen, BELONG, who, tools):
+        for a, b, cosine in together(seen.pairs(BELONG), who, tools):
             apart = 0 != session[a.number] != session[b.number] != 0
             few = count[a.number] < self.most and count[b.number] < self.most
             if apart and few and not self._is_known(a, b, tools):
@@ -274,12 +255,9 @@ class CrossLinks:
         """Whether they are linked, have enough links, or were linked once and somebody took that back."""
         links = tools.store.links(Where(Access.to_read(a.space)), [a.id, b.id])
         full = any(sum(each.id in (k.a, k.b) and k.evidence == ACROSS for k in links) >= self.most for each in (a, b))
-        known = any({link.a, link.b} == {a.id, b.id} for link in links)
-        return (
-            full
-            or known
-            or any((event.before or {}).get("other") == b.id for event in tools.store.journal(record=a.id))
-        )
+        if full or any({link.a, link.b} == {a.id, b.id} for link in links):
+            return True
+        return any((event.before or {}).get("other") == b.id for event in tools.store.journal(record=a.id))
 
 
 @dataclass(frozen=True, slots=True)

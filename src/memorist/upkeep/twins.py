@@ -5,7 +5,7 @@ same is told by guards over their words (`text/restated.py`): near-misses, such 
 twins do, so no cosine decides anything. Never across scopes, and never a person's own words by an agent's.
 """
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from itertools import islice
 from typing import Any, ClassVar
@@ -21,10 +21,9 @@ from memorist.store.protocol import Store
 from memorist.store.where import Where
 from memorist.text.restated import Likeness
 from memorist.upkeep.retain import CANDIDATES_AT_MOST
-from memorist.upkeep.survey import Overview, Survey, read
+from memorist.upkeep.survey import PAIRS_AT_ONCE, Overview, Survey, together
 
 COMPARED_FROM = 0.7  # the least cosine of two that are compared; of all twins of the corpus none has less
-COMPARED_AT_ONCE = 400  # pairs whose records are read together
 OF_ONE_WORDING = 8  # memories with the same words that are compared with the first of them
 TWICE = "it was said in other words already"
 EVIDENCE = "the same words, numbers and names, and nothing that turns one of them around"
@@ -39,9 +38,8 @@ class Comparison:
 
     def __call__(self, who: Access, tools: Tools) -> "list[Alike]":
         if self._found is None:
-            found = [
-                alike for pair in _pairs(self._survey(who, tools), who, tools) for alike in _judged(*pair, tools.store)
-            ]
+            pairs = together(_pairs(self._survey(who, tools)), who, tools)
+            found = [alike for one, other, _ in pairs for alike in _judged(one, other, tools.store)]
             if tools.over():  # the next one looks at the rest
                 return found
             self._found = found
@@ -113,28 +111,17 @@ class Redundancy:
         return Proposal("forgotten", archive, merge.WITHIN, list(islice(into, CANDIDATES_AT_MOST)))
 
 
-def _pairs(seen: Overview, who: Access, tools: Tools) -> Iterator[tuple[Record, Record]]:
-    """The pairs to compare, each once: those with the same words first, then the neighbours."""
-    for some in _portions(seen):
-        records = read(list({number for pair in some for number in pair}), who, tools)
-        yield from ((records[a], records[b]) for a, b in some if a in records and b in records)
-        if tools.over():
-            return
-
-
-def _portions(seen: Overview) -> Iterator[Sequence[tuple[int, int]]]:
-    """Numbers of two memories, some hundred pairs at a time."""
+def _pairs(seen: Overview) -> Iterator[tuple[int, int, float]]:
+    """The pairs to compare, each once, by their numbers: those with the same words first, then the neighbours."""
     by_words = {(group[0], other) for group in seen.of_one_wording() for other in group[1:OF_ONE_WORDING]}
-    yield from parts(sorted(by_words), COMPARED_AT_ONCE)
-    others = ((a, b) for a, b, _ in seen.pairs(COMPARED_FROM) if (a, b) not in by_words)
-    while some := list(islice(others, COMPARED_AT_ONCE)):
-        yield some
+    yield from ((a, b, 1.0) for a, b in sorted(by_words))
+    yield from (pair for pair in seen.pairs(COMPARED_FROM) if pair[:2] not in by_words)
 
 
 def _active(ids: Collection[str], who: Access, tools: Tools) -> set[str]:
     """Those of them that were not merged meanwhile."""
     where = Where(who).also("state", "eq", "active")
-    return {record.id for some in parts(sorted(ids), COMPARED_AT_ONCE) for record in tools.store.get(list(some), where)}
+    return {record.id for some in parts(sorted(ids), PAIRS_AT_ONCE) for record in tools.store.get(list(some), where)}
 
 
 def _still(id: str, who: Access, tools: Tools) -> Record:

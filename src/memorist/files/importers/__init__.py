@@ -3,7 +3,7 @@
     recognise(first)   whether these first lines, or elements of a list, are its
     read(values)       what it holds, one after the other: what was said (`Utterance`), what a conversation is called (`Titled`),
                        or drafts and links where it holds memories
-    importer           the two under the program's name
+    program            what it is called
 
 What is common to all is here: JSON that is read bit by bit, conversations as turns of sessions, and ids. A turn has an id that
 depends on its conversation, its message and where it goes. So a second import changes nothing, one of a transcript that has
@@ -13,11 +13,11 @@ taken out; a message that was nothing else is left out.
 
 import json
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import field, replace
 from datetime import datetime
 from itertools import islice
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 from memorist import checks
 from memorist.errors import Invalid
@@ -57,13 +57,13 @@ class Titled(NamedTuple):
 Item = Utterance | Titled | Draft | Link
 
 
-@dataclass(frozen=True, slots=True)
-class Importer:
-    """One program whose files can be read."""
+class Importer(Protocol):
+    """One program whose files can be read: a module."""
 
-    name: str
-    recognise: Callable[[Sequence[Mapping[str, Any]]], bool]
-    read: Callable[["Values"], Iterator[Item]]
+    program: str
+
+    def recognise(self, first: Sequence[Mapping[str, Any]], /) -> bool: ...
+    def read(self, values: "Values", /) -> Iterator[Item]: ...
 
 
 # ---------------------------------------------------------------- JSON, bit by bit
@@ -144,17 +144,16 @@ def _is_object(line: bytes) -> bool:
 
 
 def recognised(values: Values) -> Importer | None:
-    """The importer that knows the file."""
     from memorist.files.importers import chatgpt, claude_ai, claude_code, codex, gemini, mem0, server_memory, transcript
 
-    known = (claude_code, codex, gemini, chatgpt, claude_ai, server_memory, transcript, mem0)
+    known: tuple[Importer, ...] = (claude_code, codex, gemini, chatgpt, claude_ai, server_memory, transcript, mem0)
     first = values.first()
-    return next((each.importer for each in known if first and each.importer.recognise(first)), None)
+    return next((each for each in known if first and each.recognise(first)), None)
 
 
 def parts(importer: Importer, values: Values, memory: Memory) -> Iterator[Part]:
     """What the file holds, as an import takes it."""
-    reading = _Reading(importer.name, memory, values)
+    reading = _Reading(importer.program, memory, values)
     for item in importer.read(values):
         yield from reading.flaws()
         try:
@@ -189,14 +188,12 @@ class _Reading:
         else:
             if item.session != self.session:
                 yield from self.end()
-                self.session, self.captured = item.session, self._is_captured(item.session)
+                by_hooks = {"session": item.session, "kind": "turn", "surface": "hook"}
+                self.session, self.captured = item.session, self.memory.count(by_hooks) > 0
             if isinstance(item, Titled):
                 self.title = item.title
             elif not self.captured:
                 yield from self._turns(item)
-
-    def _is_captured(self, session: str) -> bool:
-        return self.memory.count({"session": session, "kind": "turn", "surface": "hook"}) > 0
 
     @property
     def home(self) -> str:
@@ -221,23 +218,13 @@ class _Reading:
     def end(self) -> Iterator[Entry]:
         """The record of the conversation, once its turns are through."""
         if self.session is not None and self.began is not None:
-            shown = storable(
-                f"Session {self.session} of {self.name}: {(self.title or 'without a title')[:SHOWN_TITLE]}"
-            )
+            title = (self.title or "without a title")[:SHOWN_TITLE]
+            shown = storable(f"Session {self.session} of {self.name}: {title}")
             data = {"state": CLOSED, "source": self.name}
-            id = id_at(self.began, f"session {self.home} {self.session}")
-            yield self._entry(
-                Draft(
-                    shown,
-                    KIND,
-                    title=self.session,
-                    data=data,
-                    session=self.session,
-                    agent=self.name,
-                    at=self.began,
-                    id=id,
-                )
+            draft = Draft(
+                shown, KIND, title=self.session, data=data, session=self.session, agent=self.name, at=self.began
             )
+            yield self._entry(replace(draft, id=id_at(self.began, f"session {self.home} {self.session}")))
         self.session = self.title = self.began = None
 
     def _entry(self, draft: Draft) -> Entry:

@@ -8,8 +8,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any
 
-from memorist.files.importers import Importer, Item, Titled, Utterance, Values
+from memorist.files.importers import Item, Titled, Utterance, Values
 
+program = "chatgpt"
 _TEXTS = ("text", "multimodal_text", "code", "execution_output", "tether_quote")
 
 
@@ -86,6 +87,3 @@ def _seconds(message: Mapping[str, Any]) -> float | None:
 
 def _dict(value: Any) -> Mapping[str, Any]:
     return value if isinstance(value, Mapping) else {}
-
-
-importer = Importer("chatgpt", recognise, read)

@@ -3,8 +3,9 @@
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from memorist.files.importers import Importer, Item, Titled, Utterance, Values
+from memorist.files.importers import Item, Titled, Utterance, Values
 
+program = "claude.ai"
 _ROLES = {"human": "user", "assistant": "assistant"}
 
 
@@ -43,6 +44,3 @@ def _said(message: Mapping[str, Any]) -> dict[str, Any]:
 def _list(message: Mapping[str, Any], name: str) -> list[Mapping[str, Any]]:
     value = message.get(name)
     return [each for each in value if isinstance(each, Mapping)] if isinstance(value, list) else []
-
-
-importer = Importer("claude.ai", recognise, read)

@@ -9,8 +9,9 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from memorist.files.importers import Importer, Item, Titled, Utterance, Values
+from memorist.files.importers import Item, Titled, Utterance, Values
 
+program = "claude-code"
 _SAID = ("user", "assistant")
 _TITLES = {"custom-title": "customTitle", "ai-title": "aiTitle", "summary": "summary"}
 _NOT_SAID = ("isMeta", "isSidechain", "isCompactSummary")
@@ -49,14 +50,8 @@ def _message(line: Mapping[str, Any]) -> dict[str, Any] | None:
     content = message.get("content")
     if line["type"] == "user":
         content = _typed(content)
-    where = {"branch": line.get("gitBranch"), "folder": line.get("cwd")}
-    return {
-        "id": line.get("uuid"),
-        "role": line["type"],
-        "content": content,
-        "timestamp": line.get("timestamp"),
-        **where,
-    }
+    where = {"branch": line.get("gitBranch"), "folder": line.get("cwd"), "timestamp": line.get("timestamp")}
+    return {"id": line.get("uuid"), "role": line["type"], "content": content, **where}
 
 
 def _typed(content: Any) -> Any:
@@ -71,6 +66,3 @@ def _typed(content: Any) -> Any:
 def _text_of(block: Any) -> str:
     text = block.get("text") if isinstance(block, Mapping) else block
     return text if isinstance(text, str) else ""
-
-
-importer = Importer("claude-code", recognise, read)

@@ -7,8 +7,9 @@ front of the user's words (the environment, instructions of the project) is left
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from memorist.files.importers import Importer, Item, Utterance, Values
+from memorist.files.importers import Item, Utterance, Values
 
+program = "codex"
 _LINES = ("session_meta", "response_item", "event_msg", "turn_context", "compacted", "world_state")
 _CALLS = ("function_call", "custom_tool_call")
 _RESULTS = ("function_call_output", "custom_tool_call_output")
@@ -59,6 +60,3 @@ def _output(output: Any) -> str | list[Any] | None:
     if isinstance(output, Mapping):
         output = output.get("content") or output.get("output")
     return output if isinstance(output, str | list) else None
-
-
-importer = Importer("codex", recognise, read)

@@ -9,8 +9,9 @@ model sees and takes nothing back: what was said was said.
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from memorist.files.importers import Importer, Item, Utterance, Values
+from memorist.files.importers import Item, Utterance, Values
 
+program = "gemini"
 _ROLES = {"user": "user", "gemini": "assistant"}
 
 
@@ -82,6 +83,3 @@ def _answer(part: Any) -> str | None:
     for name in ("functionResponse", "response", "output"):
         part = part.get(name) if isinstance(part, Mapping) else None
     return part if isinstance(part, str) else None
-
-
-importer = Importer("gemini", recognise, read)

@@ -7,9 +7,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from memorist.errors import Invalid
-from memorist.files.importers import Importer, Item, Values, label, moment, small, storable
+from memorist.files.importers import Item, Values, label, moment, small, storable
 from memorist.files.originals import id_at
 from memorist.records import Draft, Scope
+
+program = "mem0"
 
 
 def recognise(first: Sequence[Mapping[str, Any]]) -> bool:
@@ -20,7 +22,8 @@ def read(values: Values) -> Iterator[Item]:
     for item in values:
         if recognise([item]) and item["memory"].strip():
             at, user = moment(item.get("created_at")), item.get("user_id")
-            tags = [tag for each in _list(item.get("categories")) if (tag := label(each))]
+            named = item.get("categories")
+            tags = [tag for each in named if (tag := label(each))] if isinstance(named, list) else []
             about = {
                 "mem0": label(item["id"]),
                 "updated": label(item.get("updated_at")),
@@ -38,10 +41,3 @@ def _scope(user: Any) -> str | None:
         return Scope(f"user/{user}") if isinstance(user, str) and user else None
     except Invalid:
         return None
-
-
-def _list(value: Any) -> list[Any]:
-    return value if isinstance(value, list) else []
-
-
-importer = Importer("mem0", recognise, read)

@@ -7,9 +7,11 @@ entities. The file holds no times.
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from memorist.files.importers import Importer, Item, Values, label, storable
+from memorist.files.importers import Item, Values, label, storable
 from memorist.files.originals import id_at
 from memorist.records import Draft, Link
+
+program = "server-memory"
 
 
 def recognise(first: Sequence[Mapping[str, Any]]) -> bool:
@@ -50,6 +52,3 @@ def _relation(line: Mapping[str, Any]) -> Iterator[Item]:
 
 def _id(name: str) -> str:
     return id_at(None, f"server-memory {name}")
-
-
-importer = Importer("server-memory", recognise, read)

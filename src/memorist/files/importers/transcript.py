@@ -4,9 +4,10 @@ of the memory that a line was written from, if a store wrote it."""
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from memorist.files.importers import Importer, Item, Utterance, Values
+from memorist.files.importers import Item, Utterance, Values
 from memorist.remember.gate import IS_ID
 
+program = "transcript"
 _ROLES = {"user": "user", "assistant": "assistant", "system": "system", "tool_call": "assistant", "tool_result": "tool"}
 
 
@@ -37,21 +38,8 @@ def _said(line: Mapping[str, Any]) -> dict[str, Any]:
     if role == "tool_call":
         use = {"type": "tool_use", "id": line["id"], "name": line.get("name"), "input": line.get("input")}
         return {**about, "id": f"{line['id']}/call", "role": "assistant", "content": [use]}
+    about |= {"role": _ROLES[role], "content": line["content"]}
     if role == "tool_result":
-        return {
-            **about,
-            "id": f"{line['id']}/result",
-            "role": "tool",
-            "tool_call_id": line["id"],
-            "content": line["content"],
-        }
+        return {**about, "id": f"{line['id']}/result", "tool_call_id": line["id"]}
     speaker = line.get("speaker")
-    return {
-        **about,
-        "role": _ROLES[role],
-        "content": line["content"],
-        "name": speaker if isinstance(speaker, str) else None,
-    }
-
-
-importer = Importer("transcript", recognise, read)
+    return {**about, "name": speaker if isinstance(speaker, str) else None}

@@ -18,7 +18,7 @@ from datetime import datetime
 from importlib import import_module
 from itertools import islice
 from pathlib import Path
-from typing import IO, Any
+from typing import IO, Any, cast
 
 from memorist.errors import Invalid
 from memorist.files.importers import Importer, Utterance, Values, without_guests
@@ -175,8 +175,7 @@ def _cleaned(message: Mapping[str, Any]) -> dict[str, Any] | None:
 
 def _importer(client: str) -> Importer:
     """Only the one that is needed: a hook has no time for the others."""
-    found: Importer = import_module(f"memorist.files.importers.{READ[client]}").importer
-    return found
+    return cast(Importer, import_module(f"memorist.files.importers.{READ[client]}"))
 
 
 def _older(said: Any, since: str | None) -> bool:
