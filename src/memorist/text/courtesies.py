@@ -143,7 +143,7 @@ COURTESIES: Mapping[str, Courtesies] = {
         sounds good | sounds great | sounds like a plan | sounds perfect | start over | stop | stop it |
         stop there | sup | take care | take your time | taking a break | talk later | talk soon |
         talk to you later | talk to you soon | talk to you tomorrow | talk tomorrow | tell me a joke |
-        tell me more |  | testing | thanks a million | thanks in advance | that helps | that ll do |
+        tell me more | testing | thanks a million | thanks in advance | that helps | that ll do |
         that makes sense | that s all | that s all for now | that s all for today | that s correct |
         that s enough | that s fine | that s great | that s it | that s it for today | that s ok | that s right
         | that s what i needed | that s what i thought | that will be all | that will do | that works |
