@@ -185,10 +185,8 @@ def plan_of(
 def _tags(where: Mapping[str, Any] | None) -> list[str]:
     """The tags that a filter asks for."""
     asked = where.get("tags", ()) if isinstance(where, Mapping) else ()
-    told = chain.from_iterable(
-        each if isinstance(each, list | tuple | set) else ()
-        for each in (asked.values() if isinstance(asked, Mapping) else (asked,))
-    )
+    given = asked.values() if isinstance(asked, Mapping) else (asked,)
+    told = chain.from_iterable(each for each in given if isinstance(each, list | tuple | set))
     return sorted({tag for tag in told if isinstance(tag, str)})
 
 

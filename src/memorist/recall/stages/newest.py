@@ -124,11 +124,8 @@ def _takes_the_place(new: Hit, old: Hit, better: float, question: str) -> bool:
         return False
     if was.provenance.speaker != now.provenance.speaker and (claims(was.text).personal or claims(now.text).personal):
         return False
-    return (
-        _stated_later(now, was)
-        and _says_so(new, old, flagged, better)
-        and not _only_the_older(question, was.text, now.text)
-    )
+    later = _stated_later(now, was) and _says_so(new, old, flagged, better)
+    return later and not _only_the_older(question, was.text, now.text)
 
 
 def _may_take_it(new: Hit, old: Hit, better: float) -> bool:

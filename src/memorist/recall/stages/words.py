@@ -371,14 +371,8 @@ class Scale:
         norm = bm25.K1 * (1 - bm25.B + bm25.B * length / self.average)
         score = 0.0
         for group in self.groups.values():
-            score += max(
-                (
-                    self.weights[t] * share * counts[t] * (bm25.K1 + 1) / (counts[t] + norm)
-                    for t, share in group.items()
-                    if t in counts
-                ),
-                default=0.0,
-            )
+            held = [(self.weights[term] * share, counts[term]) for term, share in group.items() if term in counts]
+            score += max([weight * count * (bm25.K1 + 1) / (count + norm) for weight, count in held], default=0.0)
         return score
 
 
