@@ -193,12 +193,8 @@ def decayed(importance: float, status: str, accesses: int, days: float) -> float
     >>> [round(decayed(0.8, "confirmed", accesses, days), 3) for accesses, days in ((0, 0), (10, 0), (10, 70), (0, 70))]
     [0.4, 0.8, 0.479, 0.239]
     """
-    return (
-        importance
-        * math.pow(0.95, days / 7)
-        * (0.9 if status == "candidate" else 1.0)
-        * min(1.0, 0.5 + 0.05 * accesses)
-    )
+    doubt = 0.9 if status == "candidate" else 1.0
+    return importance * math.pow(0.95, days / 7) * doubt * min(1.0, 0.5 + 0.05 * accesses)
 
 
 # ---------------------------------------------------------------- confidence: the associative design
@@ -286,9 +282,8 @@ def weekly(record: Record, now: datetime, kinds: Mapping[str, Kind]) -> float:
 def half_life(record: Record, now: datetime, kinds: Mapping[str, Kind]) -> float:
     """Half of it is gone after the kind's half-life; for an inferred memory after a week at most."""
     days, said = kinds[record.kind].half_life_days, record.provenance
-    if record.status == "candidate" and (
-        said.messages is not None or said.snippet is not None
-    ):  # extracted from a talk
+    extracted = said.messages is not None or said.snippet is not None
+    if record.status == "candidate" and extracted:
         days = INFERRED if days is None else min(INFERRED, days)
     return 1.0 if days is None or record.pinned else math.pow(0.5, days_since(last_of(record), now) / days)
 

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from memorist import Memory
 from memorist.models import pairs
-from memorist.models.coverage import Coverage, _distinct, _rows, tokens_of
+from memorist.models.coverage import Coverage, _distinct, _rows, _tokens
 from memorist.models.embed import loaded_table
 from memorist.recall.pipeline import Search
 from memorist.recall.stages.words import meant_by, misspelt
@@ -156,9 +156,9 @@ def test_a_question_of_any_length_is_compared_token_by_token(count: int) -> None
         rows = _rows(list(ids))
         return rows / np.maximum(np.linalg.norm(rows, axis=1), 1e-9)[:, None]
 
-    asked = list(dict.fromkeys(tokens_of(question)))
+    asked = list(dict.fromkeys(_tokens(question)))
     weights = np.linalg.norm(_rows(asked), axis=1)
-    plain = [(unit(tokens_of(text)) @ unit(asked).T).max(axis=0) @ weights / weights.sum() for text in texts]
+    plain = [(unit(_tokens(text)) @ unit(asked).T).max(axis=0) @ weights / weights.sum() for text in texts]
     assert Coverage(question).of(texts) == pytest.approx(plain, abs=1e-5)
 
 

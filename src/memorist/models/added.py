@@ -59,7 +59,8 @@ class AddedModels:
             return {}
         table = toml.load(self._file, "a file of models")
         told = {use: table.get(use, {}) for use in USES}
-        if not set(table) <= set(USES) or not all(_are_names(each) for each in told.values()):
+        named = all(isinstance(each, dict) and all(isinstance(v, str) for v in each.values()) for each in told.values())
+        if not set(table) <= set(USES) or not named:
             raise Invalid(
                 f'{self._file} must have the tables [embed] and [rerank] with lines such as minilm = "onnx:/folder"'
             )
@@ -144,10 +145,6 @@ def _milliseconds(use: Callable[[], object]) -> float:
     start = time.perf_counter()
     use()
     return 1000 * (time.perf_counter() - start)
-
-
-def _are_names(table: object) -> bool:
-    return isinstance(table, dict) and all(isinstance(value, str) for value in table.values())
 
 
 def _checked_name(name: str | None, source: str) -> str:

@@ -361,10 +361,8 @@ class ChatPort:
             rests = self._closed_until - self.tick() if self._failed >= IN_A_ROW else 0.0
             spent, day = self._known().with_more(self._new), self._day()
         if rests > 0:
-            raise ChatFailed(
-                "circuit_open",
-                f"{self._cause} (so {self._failed} times in a row; it is asked again in {rests:.0f} s)",
-            )
+            again = f"(so {self._failed} times in a row; it is asked again in {rests:.0f} s)"
+            raise ChatFailed("circuit_open", f"{self._cause} {again}")
         limits: ChatLimits = getattr(self._share, "limits", self.limits)
         used = spent if spent.day == day else Tally()
         if used.calls >= limits.calls or used.tokens >= limits.tokens:
@@ -377,9 +375,8 @@ class ChatPort:
         """Its answer, from a thread of its own: what never comes back is left behind, a few at most."""
         with self._lock:
             if self._waiting >= WAITED_FOR or seconds <= 0:
-                raise ChatFailed(
-                    "timeout", f"{self.name} has not answered what it was asked before, or no time is left"
-                )
+                told = f"{self.name} has not answered what it was asked before, or no time is left"
+                raise ChatFailed("timeout", told)
             self._waiting += 1
 
         def work() -> ChatReply:
@@ -398,9 +395,8 @@ class ChatPort:
         except Exception as problem:  # it may be foreign code
             raise ChatFailed("transport_error", f"{self.name} failed with {type(problem).__name__}") from problem
         if not isinstance(reply, ChatReply) or not isinstance(reply.text, str):
-            raise ChatFailed(
-                "unparseable", f"{self.name} gave a {type(reply).__name__}, which is no ChatReply with a text"
-            )
+            told = f"{self.name} gave a {type(reply).__name__}, which is no ChatReply with a text"
+            raise ChatFailed("unparseable", told)
         return reply
 
     def _spend(self, tokens: int, calls: int = 0) -> None:

@@ -15,7 +15,6 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
-from urllib.parse import SplitResult, parse_qsl, urlsplit
 
 from memorist.errors import Invalid
 from memorist.models.chat import (
@@ -30,7 +29,7 @@ from memorist.models.chat import (
 )
 from memorist.models.chat import SECONDS as USUAL
 from memorist.models.embed import apart
-from memorist.models.remote import FIRST_PAUSE, HERE, WAYS, NoKey, client_for, fetched, must_be_a_variable
+from memorist.models.remote import FIRST_PAUSE, WAYS, NoKey, client_for, fetched, read_address
 from memorist.text.visible import quoted
 
 if TYPE_CHECKING:
@@ -61,14 +60,8 @@ class RemoteChat:
 
     @classmethod
     def at(cls, address: str, secret: "Secret") -> "RemoteChat":
-        """The model at that address. A message about it never quotes it whole: there may be a key in it."""
-        try:
-            split = urlsplit(address)
-            named = dict(parse_qsl(split.query, keep_blank_values=True, strict_parsing=bool(split.query)))
-            _ = split.hostname, split.port
-        except ValueError as problem:
-            raise Invalid("the address of the chat model cannot be read; write https://HOST/v1?model=NAME") from problem
-        _must_be_an_address(split, named)
+        """The model at that address."""
+        split, named = read_address(address, "a chat model", "https://HOST/v1?model=NAME", ADDRESS_PARTS)
         path = split.path.rstrip("/").removesuffix(COMPLETIONS)
         limits = ChatLimits(_number(named, "seconds", USUAL), *(int(_number(named, *each)) for each in
                         (("calls", CALLS_A_DAY), ("tokens", TOKENS_A_DAY))))  # fmt: skip
@@ -171,19 +164,6 @@ class RemoteChat:
 
     def _failed(self, outcome: ChatOutcome, because: str) -> ChatFailed:
         return ChatFailed(outcome, f"the chat model at {quoted(self.url)} cannot be used: {because}")
-
-
-def _must_be_an_address(split: SplitResult, named: dict[str, str]) -> None:
-    if not split.hostname or split.username or split.password or split.fragment:
-        raise Invalid(
-            "the address of a chat model has a host, and no user, password or fragment; name a key by key=VARIABLE"
-        )
-    if not named.get("model") or not set(named) <= set(ADDRESS_PARTS):
-        raise Invalid(
-            f"the address of a chat model needs ?model=NAME; after the ? it may have {', '.join(ADDRESS_PARTS)}"
-        )
-    if "key" in named:
-        must_be_a_variable(named["key"], safe=split.scheme != "http" or split.hostname in HERE)
 
 
 def _is_json(text: str) -> bool:

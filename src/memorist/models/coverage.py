@@ -31,10 +31,7 @@ class Coverage:
     def __init__(self, question: str) -> None:
         import numpy
 
-        ids = list(dict.fromkeys(loaded_table().tokens.ids(question)))[
-            :MOST_TOKENS
-        ]  # who repeats a word asks for it once
-        rows = _rows(ids)
+        rows = _rows(list(dict.fromkeys(loaded_table().tokens.ids(question)))[:MOST_TOKENS])  # each is asked for once
         lengths = numpy.sqrt(numpy.einsum("ij,ij->i", rows, rows))
         self._strips, self._tall = _in_strips(rows / numpy.maximum(lengths, 1e-9)[:, None])
         self._weights = lengths / max(1e-9, float(lengths.sum()))
@@ -53,15 +50,12 @@ class Coverage:
 
     def _told(self, text: str) -> tuple[int, ...]:
         """The tokens of a text that count: pieces of another number do not, or 413 would cover 41."""
-        tokens = tokens_of(text)
-        if (
-            not self._numbers
-            or self._of_numbers.isdisjoint(tokens)
-            or self._numbers <= _words(text[:LONGEST_LOOKED_AT])
-        ):
+        begins = text[:LONGEST_LOOKED_AT]
+        tokens = _tokens(begins)
+        if not self._numbers or self._of_numbers.isdisjoint(tokens) or self._numbers <= _words(begins):
             return tokens
         table, kept = loaded_table().tokens, list[int]()
-        for word in table.words(text[:LONGEST_LOOKED_AT]):
+        for word in table.words(begins):
             ids = table.ids(word)
             kept += ids if len(ids) == 1 or word in self._numbers or not _is_number(word) else ()
         return tuple(kept[:MOST_TOKENS])
@@ -115,11 +109,6 @@ def holding(words: Iterable[str], text: str) -> list[str]:
 
 def _is_number(word: str) -> bool:
     return any(map(str.isdigit, word))
-
-
-def tokens_of(text: str) -> tuple[int, ...]:
-    """Of the beginning of a text."""
-    return _tokens(text[:LONGEST_LOOKED_AT])
 
 
 @lru_cache(maxsize=MOST_TEXTS)

@@ -179,23 +179,21 @@ def _maker(spelled: str, secret: Secret) -> Make:
 
 
 def _static(size: int) -> Embedder:
-    try:
-        return StaticEmbedder(size)
-    except Exception as problem:
-        raise ModelUnavailable(
-            f"the built-in table of vectors cannot be read ({type(problem).__name__}); install again"
-        ) from problem
+    return _installed(lambda: StaticEmbedder(size), "table of vectors")
 
 
 def _layered() -> Embedder:
     from memorist.models.encoder import LayeredEmbedder
 
+    return _installed(LayeredEmbedder, "encoder")
+
+
+def _installed(make: Callable[[], Embedder], what: str) -> Embedder:
     try:
-        return LayeredEmbedder()
+        return make()
     except Exception as problem:
-        raise ModelUnavailable(
-            f"the built-in encoder cannot be read ({type(problem).__name__}); install again"
-        ) from problem
+        told = f"the built-in {what} cannot be read ({type(problem).__name__}); install again"
+        raise ModelUnavailable(told) from problem
 
 
 def _onnx(folder: str) -> Embedder:
@@ -452,9 +450,8 @@ def _kept(code: int) -> str:
 
 def _alone(char: str) -> bool:
     """Punctuation, where BERT counts every printable ASCII sign as such."""
-    return (char.isascii() and char.isprintable() and not char.isalnum() and char != " ") or (
-        unicodedata.category(char)[0] == "P"
-    )
+    sign = char.isascii() and char.isprintable() and not char.isalnum() and char != " "
+    return sign or unicodedata.category(char)[0] == "P"
 
 
 _ALPHABET = _Alphabet()
@@ -572,9 +569,8 @@ def direction(vector: Any, dimension: int) -> "Floats":
     import numpy as np
 
     alike = isinstance(vector, np.ndarray) and (vector.dtype, vector.shape) == (np.float32, (dimension,))
-    if (
-        alike and abs(float(vector @ vector) - 1) < LENGTH_ONE
-    ):  # as `checked` leaves it; what is not finite is not near 1
+    # As `checked` leaves it; what is not finite is not near 1.
+    if alike and abs(float(vector @ vector) - 1) < LENGTH_ONE:
         return np.asarray(vector)
     given = _finite(vector, 1, "a question has one vector")
     if len(given) != dimension:

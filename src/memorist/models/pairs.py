@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from memorist.models.embed import StaticEmbedder
+from memorist.text import toml
 from memorist.text.gist import OPENING, SELF, Difference, Gist, compared, gist, glance, other_thing
 
 if TYPE_CHECKING:
@@ -29,16 +30,7 @@ NO_VALUES = dict.fromkeys(
     ("other_value", "same_value", "value_joined", "value_gone", "other_sort", "value_in_place"), 0.0
 )
 OF_CHANGE = frozenset(("turn", "new", "change"))  # cues that say that something is otherwise now
-OF_A_GROUP = (
-    "turn",
-    "change",
-    "event",
-    "reason",
-    "stays",
-    "whole",
-    "beside",
-    "past",
-)  # signs that are cues of one group
+OF_A_GROUP = ("turn", "change", "event", "reason", "stays", "whole", "beside", "past")  # cues that are signs
 ROUNDING = 1e-9  # of sums that are added up in another order
 LONGEST_JUDGED = 600  # characters; a longer text says too much for another to take its place
 
@@ -112,11 +104,9 @@ def _without_meaning(old: str, new: str) -> float:
     if was.asks or now.asks or other_thing(was, now) or (_apart(was, now) and not now.tells):
         return -math.inf
     formed = compared(was.raw, now.raw)
-    return (
-        -math.inf
-        if formed.numbered
-        else _of_one(old, True) + _of_one(new, False) + _weighed(_of_both(was, now, formed))
-    )
+    if formed.numbered:
+        return -math.inf
+    return _of_one(old, True) + _of_one(new, False) + _weighed(_of_both(was, now, formed))
 
 
 def may_reach(old: str, new: str, least: float) -> bool:
@@ -153,15 +143,8 @@ def _most_of_one(text: str, older: bool) -> float:
     if older:
         return weights["old_long"] * _beyond(seen.length, 8) + _for_it("old_cue", "old_event", "old_beside", "old_rule")
     told, early = not seen.cues.isdisjoint(OF_CHANGE), not seen.cues.isdisjoint(OPENING)
-    signs = [
-        "rule",
-        "back",
-        "placed",
-        "cosine",
-        *(sign for sign in OF_A_GROUP if sign in seen.cues),
-        *["early"] * early,
-    ]
-    signs += ["cue", "dense", "told"] * told
+    signs = ["rule", "back", "placed", "cosine", *(sign for sign in OF_A_GROUP if sign in seen.cues)]
+    signs += ["early"] * early + ["cue", "dense", "told"] * told
     return weights["long"] * _beyond(seen.length, 12) + weights["level"] + _for_it(*signs)
 
 
@@ -177,9 +160,8 @@ def _at_most(old: str, new: str) -> float:
     was, now, weights = gist(old), gist(new), _fitted()["weights"]
     shared = len(was.words & now.words)
     told = weights["nothing_shared"] if not shared else weights["shared"] * _few(shared, 4)
-    told += weights["old_covered"] * shared / max(1, len(was.words)) + weights["new_covered"] * shared / max(
-        1, len(now.words)
-    )
+    old_covered, new_covered = (weights[name] * shared for name in ("old_covered", "new_covered"))
+    told += old_covered / max(1, len(was.words)) + new_covered / max(1, len(now.words))
     more = _may_add(bool(was.names or now.names), bool(was.digits and now.digits), bool(was.values or now.values))
     return told + more + _of_one(old, True) + _of_one(new, False)
 
@@ -226,14 +208,7 @@ def _weighed(found: Mapping[str, float]) -> float:
 
 @cache
 def _fitted() -> Mapping[str, Mapping[str, float]]:
-    found: dict[str, dict[str, float]] = {}
-    for line in FITTED.read_text(encoding="utf-8").splitlines():
-        if line.startswith("["):
-            table = found.setdefault(line.strip("[]"), {})
-        elif "=" in line and not line.startswith("#"):
-            name, _, weight = line.partition("=")
-            table[name.strip()] = float(weight)
-    return found
+    return toml.weights(FITTED)
 
 
 class Unstored:

@@ -13,7 +13,7 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
-from urllib.parse import parse_qsl, urlsplit
+from urllib.parse import SplitResult, parse_qsl, urlsplit
 
 from memorist.errors import Invalid, ModelUnavailable
 from memorist.models.embed import apart
@@ -58,28 +58,13 @@ class RemoteEmbedder:
 
     @classmethod
     def at(cls, address: str, secret: "Secret") -> "RemoteEmbedder":
-        """The embedder at that address. A message about it never quotes it whole: there may be a key in it."""
-        try:
-            split = urlsplit(address)
-            named = dict(parse_qsl(split.query, keep_blank_values=True, strict_parsing=bool(split.query)))
-            host, _ = split.hostname, split.port
-        except ValueError as problem:
-            raise Invalid(
-                "the address of the embedder cannot be read; write https://HOST/…/embeddings?model=NAME"
-            ) from problem
-        if not host or split.username or split.password or split.fragment:
-            raise Invalid(
-                "the address of an embedder has a host, and no user, password or fragment; name a key by key=VARIABLE"
-            )
-        if not named.get("model") or not set(named) <= set(PARTS):
-            raise Invalid(f"the address of an embedder needs ?model=NAME; after the ? it may have {', '.join(PARTS)}")
-        variable, size = named.get("key"), named.get("dimensions")
-        if variable is not None:
-            must_be_a_variable(variable, safe=split.scheme != "http" or host in HERE)
+        """The embedder at that address."""
+        split, named = read_address(address, "an embedder", "https://HOST/…/embeddings?model=NAME", PARTS)
+        size = named.get("dimensions")
         if size is not None and not re.fullmatch("[1-9][0-9]{0,3}", size, re.ASCII):
             raise Invalid(f"dimensions= must be a number from 1 to 9999, not {quoted(size)}")
         url = f"{split.scheme}://{split.netloc}{split.path}"
-        return cls(url, named["model"], variable, int(size) if size else None, secret)
+        return cls(url, named["model"], named.get("key"), int(size) if size else None, secret)
 
     @property
     def name(self) -> str:
@@ -221,9 +206,22 @@ def fetched(client: "httpx2.Client", url: str, body: Any, until: float) -> "Answ
         return response.status_code, bytes(content), wait
 
 
-def must_be_a_variable(name: str, safe: bool) -> None:
-    """A key is named, never written out, and is sent only where no one can read it on the way."""
-    if not VARIABLE.fullmatch(name):
+def read_address(address: str, what: str, usual: str, parts: Sequence[str]) -> tuple[SplitResult, dict[str, str]]:
+    """The address of a server in its parts, and what it names after the ?, which may be these. A message about it never quotes it
+    whole: there may be a key in it. A key is named, never written out, and is sent only where no one can read it on the way."""
+    try:
+        split = urlsplit(address)
+        named = dict(parse_qsl(split.query, keep_blank_values=True, strict_parsing=bool(split.query)))
+        host, _ = split.hostname, split.port
+    except ValueError as problem:
+        raise Invalid(f"the address of the {what.partition(' ')[2]} cannot be read; write {usual}") from problem
+    if not host or split.username or split.password or split.fragment:
+        told = "has a host, and no user, password or fragment; name a key by key=VARIABLE"
+        raise Invalid(f"the address of {what} {told}")
+    if not named.get("model") or not set(named) <= set(parts):
+        raise Invalid(f"the address of {what} needs ?model=NAME; after the ? it may have {', '.join(parts)}")
+    if "key" in named and not VARIABLE.fullmatch(named["key"]):
         raise Invalid("key= names the environment variable that holds the key, such as OPENAI_API_KEY; not the key")
-    if not safe:
+    if "key" in named and split.scheme == "http" and host not in HERE:
         raise Invalid("a key is not sent over http:// to another machine; use https://")
+    return split, named

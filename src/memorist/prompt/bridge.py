@@ -11,7 +11,7 @@ from dataclasses import replace
 from memorist import checks
 from memorist.design import BRIDGE, STEADY, Lane
 from memorist.kinds import Kind
-from memorist.records import Hit, Record
+from memorist.records import Hit
 from memorist.store.protocol import Store
 from memorist.store.where import Order, Where
 
@@ -26,11 +26,9 @@ def bridged(lanes: Sequence[Lane], session: str | None, agent: str | None) -> tu
     names = [lane.name for lane in lanes]
     if BRIDGE in names:
         return tuple(lanes)
-    return _instead(lanes, names.index("session")) if "session" in names else _before_the_question(lanes)
-
-
-def _instead(lanes: Sequence[Lane], place: int) -> tuple[Lane, ...]:
-    return (*lanes[:place], replace(lanes[place], name=BRIDGE), *lanes[place + 1 :])
+    if "session" in names:
+        return tuple(replace(lane, name=BRIDGE) if lane.name == "session" else lane for lane in lanes)
+    return _before_the_question(lanes)
 
 
 def _before_the_question(lanes: Sequence[Lane]) -> tuple[Lane, ...]:
@@ -42,10 +40,6 @@ def told(agent: str | None, turns: Where, notes: Where, store: Store, kinds: Map
     """Of these notes of a session those by others since the agent's last turn, the latest first."""
     last = next((turn.number for turn in store.find(turns.also("agent", "eq", agent), Order("number"), 1)), 0)
     found = store.find(notes.also("number", "gt", last).also("agent", "ne", agent), Order("number"), MOST_TOLD)
-    others = [record for record in found if kinds[record.kind].recalled and _is_told(record)]
+    said = [each for each in found if each.provenance.agent is not None or each.origin == "user"]  # by somebody known
+    others = [record for record in said if kinds[record.kind].recalled]
     return [Hit(record, 1.0 - place / len(others), {BRIDGE: 1.0}) for place, record in enumerate(others)]
-
-
-def _is_told(record: Record) -> bool:
-    """Whether somebody else is known to have said it."""
-    return record.provenance.agent is not None or record.origin == "user"

@@ -77,9 +77,8 @@ PIECE = 2  # characters of a document for each token of the budget: half of it, 
 ASIDE = 20  # hits that steady lanes may have taken already
 RELEVANT = 3  # how much more than its importance counts that a memory of a family matches the question
 OWN = ("task", "session")  # families that hold what was said there, by whomever
-Recaller = Callable[
-    [str | None, int, str], Recall
-]  # recalls the question: in one scope or everywhere, how many, which layers
+# Recalls the question: in one scope or everywhere, how many, which layers.
+Recaller = Callable[[str | None, int, str], Recall]
 Shown = tuple[tuple[str, float], ...]
 Keep = Callable[[Recall, float, Shown, Mapping[str, Any]], None]  # puts a receipt into the recall log
 log = logging.getLogger("memorist")
@@ -186,10 +185,8 @@ def plan_of(
 def _tags(where: Mapping[str, Any] | None) -> list[str]:
     """The tags that a filter asks for."""
     asked = where.get("tags", ()) if isinstance(where, Mapping) else ()
-    told = chain.from_iterable(
-        each if isinstance(each, list | tuple | set) else ()
-        for each in (asked.values() if isinstance(asked, Mapping) else (asked,))
-    )
+    given = asked.values() if isinstance(asked, Mapping) else (asked,)
+    told = chain.from_iterable(each for each in given if isinstance(each, list | tuple | set))
     return sorted({tag for tag in told if isinstance(tag, str)})
 
 
@@ -310,7 +307,8 @@ def _fitted(
     """The page, and its tokens. A counter may charge more for the whole than for its parts: then the weakest recalled memory
     is dropped, then a reported contradiction, and only after those the last steady memory."""
     steady = [item for item in items if item.lane in STEADY]
-    loose = sorted((item for item in items if item.lane not in STEADY), key=_strength, reverse=True)
+    loose = [item for item in items if item.lane not in STEADY]
+    loose.sort(key=lambda item: (item.protected, item.weight), reverse=True)  # what is protected is dropped last
     told = list(contradictions)
     while True:
         shown = {item.record.id for item in (*steady, *loose)}
@@ -320,11 +318,6 @@ def _fitted(
         if tokens <= total:
             return done, tokens
         (loose or told or steady).pop()
-
-
-def _strength(item: Item) -> tuple[bool, float]:
-    """Protected memories are dropped last."""
-    return item.protected, item.weight
 
 
 # ---------------------------------------------------------------- candidates
@@ -445,12 +438,9 @@ class Look:
             return ()
         said = self._of_session()
         system = find(said.also("role", "eq", "system").also("trust", "ne", "low"), Order("number", ascending=True), 1)
-        both = {
-            record.id: record
-            for record in (*system, *find(said, Order("number"), turns))
-            if record.id not in self.taken
-        }
-        items = [self._item("turns", Hit(record, 1.0, {"protected": 1.0})) for record in both.values()]
+        both = {record.id: record for record in (*system, *find(said, Order("number"), turns))}
+        new = [record for id, record in both.items() if id not in self.taken]
+        items = [self._item("turns", Hit(record, 1.0, {"protected": 1.0})) for record in new]
         made = tuple(replace(item, weight=-place, protected=True) for place, item in enumerate(items))
         self.taken.update({item.record.id: item for item in made})
         return made

@@ -126,11 +126,8 @@ def earning(
         score, is_chance = item.hit.score, "relevance" in item.hit.why
         exempt = score == best or not CORRECTED.isdisjoint(item.hit.why)
         needed = max(asked, lane.least * OF_THE_BEST) if exempt else lane.least * (1 + cost / max(1, tokens))
-        return (
-            held_up(item.record)
-            or FIRED in item.hit.why
-            or score >= max(lane.of_best * best, min(1.0, needed) * is_chance)
-        )
+        enough = score >= max(lane.of_best * best, min(1.0, needed) * is_chance)
+        return enough or held_up(item.record) or FIRED in item.hit.why
 
     kept = [earns(item, cost) for item, cost in zip(items, costs, strict=True)]
     return list(compress(items, kept)), list(compress(items, map(not_, kept)))
@@ -194,8 +191,6 @@ def pack(
         tokens = left if most is None else min(left, most - basket.spent.get(lane.name, 0))
         left -= tokens - basket.fill(lane.name, found[lane.name], tokens)
     basket.fill("", [replace(item, lane="") for item in found.get(PINNED, ())], left)
-    table = zip(lanes, quotas(room, lanes), wanted, strict=True)
-    spent = {
-        lane.name: {"quota": quota, "wanted": want, "spent": basket.spent[lane.name]} for lane, quota, want in table
-    }
+    table = zip([lane.name for lane in lanes], quotas(room, lanes), wanted, strict=True)
+    spent = {name: {"quota": quota, "wanted": want, "spent": basket.spent[name]} for name, quota, want in table}
     return Packed(tuple(basket.kept.values()), spent)

@@ -31,9 +31,7 @@ class Mode:
 
     name: str
     share: float  # of the budget
-    longest: (
-        int | None
-    )  # characters of one memory; of a longer one the sentences that matter are kept, and the text says so
+    longest: int | None  # characters of one memory; of a longer one the sentences that matter are kept
 
 
 MODES: Mapping[str, Mode] = {
@@ -52,9 +50,7 @@ class Profile:
     tags: Sequence[str] = ("bug_root_cause", "design_constraint")
     turns: int = TURNS  # last turns of the session, which come before anything else, with the system turn
     shares: Mapping[str, float] = field(default_factory=dict)  # of the budget, by lane; else as the design says
-    sources: Mapping[str, Sequence[str]] = field(
-        default_factory=dict
-    )  # families it reads, each with any-of tags; none: all
+    sources: Mapping[str, Sequence[str]] = field(default_factory=dict)  # families it reads, with any-of tags; none: all
 
     def __post_init__(self) -> None:
         checks.label(self.name, "the name of a profile")
@@ -63,16 +59,11 @@ class Profile:
             checks.whole(self.tokens, "tokens", 1, checks.LARGEST_PROMPT)
         checks.whole(self.turns, "turns", 0, MOST_TURNS)
         checks.labels(self.tags, "tags")
-        if not isinstance(self.kinds, Mapping):
-            raise Invalid(f"kinds are factors by kind, such as {{'decision': 1.25}}, not {quoted(self.kinds)}")
+        _must_map(self.kinds, "kinds are factors by kind, such as {'decision': 1.25}")
         for kind, factor in self.kinds.items():
             checks.number(factor, f"the factor of {quoted(kind)}", 0.5, 2)
-        if not isinstance(self.shares, Mapping):
-            raise Invalid(f"shares are numbers by lane, such as {{'project': 0.5}}, not {quoted(self.shares)}")
-        if not isinstance(self.sources, Mapping):
-            raise Invalid(
-                f"sources are tags by scope family, such as {{'project': ['api']}}, not {quoted(self.sources)}"
-            )
+        _must_map(self.shares, "shares are numbers by lane, such as {'project': 0.5}")
+        _must_map(self.sources, "sources are tags by scope family, such as {'project': ['api']}")
         for family, tags in self.sources.items():
             checks.labels(tags, f"the tags of {quoted(family)}")
 
@@ -80,6 +71,11 @@ class Profile:
         """Whether a memory lies where this role looks."""
         tags = self.sources.get(family_of(record.scope)) if self.sources else ()
         return tags is not None and (not tags or not set(tags).isdisjoint(record.tags))
+
+
+def _must_map(given: object, what: str) -> None:
+    if not isinstance(given, Mapping):
+        raise Invalid(f"{what}, not {quoted(given)}")
 
 
 FILE_FACTOR = 1.3
@@ -102,17 +98,17 @@ PROFILES: Mapping[str, Profile] = {
 
 
 def mode_named(name: object) -> Mode:
-    return _named(name, MODES, "mode")
+    return named(name, MODES, "mode")
 
 
 def profile_named(name: object) -> Profile | None:
     """The profile of that name, or the caller's own; None where none is named, and for `none`."""
     if name is None or name == NONE:
         return None
-    return name if isinstance(name, Profile) else _named(name, PROFILES, "profile", NONE)
+    return name if isinstance(name, Profile) else named(name, PROFILES, "profile", NONE)
 
 
-def _named(name: object, known: Mapping[str, T], what: str, *more: str) -> T:
+def named(name: object, known: Mapping[str, T], what: str, *more: str) -> T:
     if not isinstance(name, str) or name not in known:
         raise Invalid(f"there is no {what} {quoted(name)}; {what}s are {', '.join((*known, *more))}")
     return known[name]

@@ -46,13 +46,8 @@ def similar(record: Record, limit: int, who: Access, homes: tuple[str, ...], des
     layer = tools.kinds[record.kind].layer
     kinds = [kind.name for kind in tools.kinds.values() if kind.layer == layer and (kind.recalled or layer != MEMORY)]
     text = f"{record.title}\n{record.text}" if record.title else record.text
-    asked = Query(
-        text,
-        limit,
-        SEARCHED.get(layer, "all"),
-        kinds=kinds if record.kind in kinds else [*kinds, record.kind],
-        where={"id": {"$ne": record.id}},
-    )
+    wanted = kinds if record.kind in kinds else [*kinds, record.kind]
+    asked = Query(text, limit, SEARCHED.get(layer, "all"), kinds=wanted, where={"id": {"$ne": record.id}})
     usual = scopes_of(asked, who, homes, design, tools.store)
     asked = asked if record.scope in usual else replace(asked, scope=record.scope)
     found = list(answer(asked, who, homes, replace(design, recall=STAGES), tools)[0].hits)

@@ -154,10 +154,7 @@ class Seer:
             if place is None:
                 continue
             before = event.before or {}
-            was = (
-                before.get("scope", place[0]),
-                before.get("home") or place[1],
-            )  # before it had one it was nobody else's
+            was = before.get("scope", place[0]), before.get("home") or place[1]  # without one it was nobody else's
             self.places[event.record] = was
             if may_read(*place) and self.wanted.fits(event, place):
                 yield event if may_read(*was) else replace(event, before=None)

@@ -30,9 +30,9 @@ from memorist import checks
 from memorist.access import GLOBAL, Access, family_of
 from memorist.design import MOST_HITS, Design, Tools
 from memorist.errors import Invalid, MemoristError, meant
+from memorist.folder import HASHES
 from memorist.kinds import ARCHIVE, DOCUMENTS, KINDS, LAYERS, MEMORY, TURNS, kind_named
 from memorist.lazy import dataclass
-from memorist.recall.fresh import compared
 from memorist.records import Hit, Moment, Recall, Record, Scope, Step, new_id, utc
 from memorist.store.index import index_rows
 from memorist.store.nouns import Fact, Generation, Receipt, Shelf, shelf_of
@@ -59,9 +59,8 @@ class Asked:
     speakers: tuple[str, ...] = ()
     spans: tuple[Span, ...] = ()  # the times it speaks of
     vectors: "tuple[tuple[Generation, Floats], ...]" = ()  # of its text, one for each generation that can be read
-    names: Mapping[str, float] = field(
-        default_factory=dict
-    )  # names and numbers in it that occur here, and what each tells
+    # Names and numbers in it that occur here, and what each tells.
+    names: Mapping[str, float] = field(default_factory=dict)
     role: str | None = None  # whose turns it asks for: "assistant" or "user"
     alone: bool = False  # a time is all that it asks for: "what did I do today?"
 
@@ -171,9 +170,9 @@ class Search:
             merged[hit.record.id] = hit
         return self.but(hits=tuple(merged.values()))
 
-    def keeping(self, hits: Sequence[Hit], dropped: Mapping[str, str], note: str | None = None) -> "Search":
-        """Exactly these hits; `dropped` says why the others went."""
-        return self.but(hits=tuple(hits), dropped=dropped, note=note)
+    def keeping(self, hits: Iterable[Hit], dropped: Mapping[str, str], note: str | None = None) -> "Search":
+        """These hits, but for those of which `dropped` says why they went."""
+        return self.but(hits=tuple([hit for hit in hits if hit.record.id not in dropped]), dropped=dropped, note=note)
 
 
 _PLACES = {each.name: place for place, each in enumerate(fields(Search))}
@@ -234,10 +233,7 @@ OF_USERS = "there are memories in scopes of users, which are read where the user
 MOST_TYPED = 20  # things that were typed in earlier sessions, the latest
 POOR = 0.35  # relevance: where the best memory has less, conversations are asked too
 AHEAD = 2.0  # times the relevance of the best memory: what a turn needs to be shown beside it
-APART = {
-    "task": "tasks",
-    "narrative": "narratives",
-}  # kinds of memories that are not recalled, and the verbs that list them
+APART = {"task": "tasks", "narrative": "narratives"}  # kinds that are not recalled, and the verbs that list them
 SEARCHES: Mapping[str, tuple[str, ...]] = {
     "memory": (MEMORY,),
     "items": (MEMORY,),  # what was extracted from files and imports
@@ -313,8 +309,19 @@ def unjudged(design: Design) -> Design:
 
 
 def _compared(search: Search, asked: Search, who: Access, tools: Tools) -> tuple[Hit, ...]:
-    """The hits with word of the files they are about, as these are now and while there is time."""
-    return search.hits if asked.as_of or asked.left() == 0 else compared(search.hits, who.home, tools)
+    """The hits; those of the project that are about its files say whether these are what they were, while there is time. What
+    belongs to another project says nothing: `src/main.py` is another file there."""
+    if asked.as_of or asked.left() == 0:
+        return search.hits
+    return tuple([_fresh(hit, tools) if _is_about_files(hit.record, who.home) else hit for hit in search.hits])
+
+
+def _is_about_files(record: Record, project: str | None) -> bool:
+    return HASHES in record.data and (record.home or record.scope) == project
+
+
+def _fresh(hit: Hit, tools: Tools) -> Hit:
+    return replace(hit, freshness=tools.folder.freshness(hit.record.data[HASHES]))
 
 
 def _aside(

@@ -97,7 +97,8 @@ class Journey:
         for step in range(self.manner.depth):
             edges = [*self.by_links(level), *(labelled if step == 1 else ())]
             level = self._taken(edges, started)
-        return sorted((each for each in self.known.values() if each.record.state == "active"), key=_best_first)
+        active = (each for each in self.known.values() if each.record.state == "active")
+        return sorted(active, key=lambda each: (-each.score, -each.record.number))
 
     def by_links(self, level: Sequence[Reached]) -> Iterator[Edge]:
         here = {each.record.number: each for each in level}
@@ -150,10 +151,6 @@ def shared_out(degree: int) -> float:
 
 def _arriving(edge: Edge) -> float:
     return edge.here.score * edge.factor
-
-
-def _best_first(reached: Reached) -> tuple[float, int]:
-    return -reached.score, -reached.record.number
 
 
 def _mark(record: Record) -> str:
@@ -210,15 +207,11 @@ def path(a: Record, b: Record, walk: Journey) -> list[Hit]:
     sides: Sides = {a.number: Arrived(None)}, {b.number: Arrived(None)}
     edges = [[a.number], [b.number]]
     steps = 0
-    while (met := _meeting(sides)) is None and steps < LONGEST_PATH:
+    while (met := next(filter(sides[1].__contains__, sides[0]), None)) is None and steps < LONGEST_PATH:
         side = min((0, 1), key=lambda side: len(edges[side]) or math.inf)
         edges[side] = _wider(edges[side], sides[side], walk)
         steps += 1
     return [] if met is None else _chain(met, sides, walk)
-
-
-def _meeting(sides: Sides) -> int | None:
-    return next((number for number in sides[0] if number in sides[1]), None)
 
 
 def _wider(edge: Sequence[int], side: dict[int, Arrived], walk: Journey) -> list[int]:
@@ -229,12 +222,10 @@ def _wider(edge: Sequence[int], side: dict[int, Arrived], walk: Journey) -> list
     chosen = {step.there: step for step in nlargest(WIDEST, best.values(), key=lambda step: step.factor)}
     records = walk.store.get(list(chosen), walk.where)
     new = [record.number for record in records if _bears(record, chosen[record.number].tag)]
-    side.update({number: _arrived(chosen[number]) for number in new})
+    for number in new:
+        step = chosen[number]
+        side[number] = Arrived(step.here.record.number, step.name, step.factor)
     return new
-
-
-def _arrived(edge: Edge) -> Arrived:
-    return Arrived(edge.here.record.number, edge.name, edge.factor)
 
 
 def _chain(met: int, sides: Sides, walk: Journey) -> list[Hit]:

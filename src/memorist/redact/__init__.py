@@ -93,7 +93,7 @@ class Redactor:
         spans = list(in_characters(text, self._plainly(text)))
         found = [(Secret(*span), text[span[1] : span[2]]) for span in spans]
         in_view = len(found)
-        found += self._hidden(MARK.sub(_nothing, _without(text, spans)))
+        found += self._hidden(MARK.sub(_nothing, blanked(text, spans, "\0")))
         if self._own.allowed:
             found = [each for each in found if not self._own.allows(each[1])]
         return sorted(found, key=lambda each: each[0].start) if len(found) > in_view else found
@@ -111,12 +111,12 @@ class Redactor:
         """What stands there as it is: by its shape, by the name before it, by a rule of the user's."""
         data = text.encode("utf-8", "surrogatepass")
         found = formats_in(data)
-        rest = blanked(data, found)
+        rest = blanked(data, found, b"\0")
         if b"[secret:" in rest:
             rest = _MARK_BYTES.sub(lambda mark: b"\0" * len(mark[0]), rest)
         found += named_in(rest)
         if self._own.rules:
-            found += self._own.found(blanked(rest, found))
+            found += self._own.found(blanked(rest, found, b"\0"))
         return sorted(found, key=PLACE)
 
     def _in_view(self, text: str) -> list[Found]:
@@ -159,14 +159,6 @@ _MARK_BYTES = re.compile(rb"\[secret:[a-z0-9-]+:[0-9a-f]{4}\]")
 
 def _nothing(found: re.Match[str]) -> str:
     return "\0" * len(found[0])
-
-
-def _without(text: str, found: Iterable[Found]) -> str:
-    pieces, at = [], 0
-    for _, start, end in found:
-        pieces += [text[at:start], "\0" * (end - start)]
-        at = end
-    return "".join([*pieces, text[at:]])
 
 
 def nothing_but_marks(text: str) -> bool:

@@ -8,7 +8,6 @@ another, except that each is read without its line breaks too.
 
 import base64
 import binascii
-import itertools
 import re
 import unicodedata
 from collections.abc import Callable, Iterator, Sequence
@@ -164,14 +163,9 @@ def _encoded(text: str, look: Look) -> Iterator[Hidden]:
 
 
 def _decoded(run: str) -> Iterator[str]:
-    for read in (_from_hex, _from_base64):
-        plain = read(run)
+    for plain in (bytes.fromhex(run) if _HEX.match(run) else None, _from_base64(run)):
         if plain and _TEXT.fullmatch(plain):
             yield plain.decode("ascii")
-
-
-def _from_hex(run: str) -> bytes | None:
-    return bytes.fromhex(run) if _HEX.match(run) else None
 
 
 def _from_base64(run: str) -> bytes | None:
@@ -197,17 +191,10 @@ _TEXT_BEGINS = re.compile(rb"[\t\n\r -~]{6}")
 
 def _unbroken(text: str) -> Uncovered | None:
     """The text without the breaks inside of what is too long for a line: line breaks, and quotes between two literals."""
-    places = [(*each.span(), "") for each in _BREAK.finditer(text)]
-    if not places:
+    joined = _BREAK.sub("", text)
+    if joined == text:
         return None
-    pieces = _pieces(places)
-    return Uncovered("".join(text[there : there + end] for there, end in _lengths(pieces, text)), lambda: pieces)
-
-
-def _lengths(pieces: Sequence[tuple[int, int, int]], text: str) -> Iterator[tuple[int, int]]:
-    for (here, there, _), (after, _, _) in itertools.pairwise(pieces):
-        yield there, after - here
-    yield pieces[-1][1], len(text)
+    return Uncovered(joined, lambda: _pieces([(*each.span(), "") for each in _BREAK.finditer(text)]))
 
 
 def _joined(text: str) -> Iterator[Hidden]:

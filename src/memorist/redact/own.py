@@ -13,13 +13,14 @@ from being opened: memories that cannot be read are worse than a secret that onl
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
+from typing import Any, TypeVar
 
 from memorist.lazy import dataclass
 from memorist.redact.formats import RULES
 from memorist.redact.scan import Found, compiled
 from memorist.text.visible import quoted
 
+T = TypeVar("T")
 MOST_RULES = 100
 LONGEST_PATTERN = 1000  # characters
 MEMORY = 1 << 20  # bytes for one expression: what needs more is slow
@@ -60,16 +61,11 @@ def _spans(name: str, expression: Any, data: bytes) -> Iterator[Found]:
 
 def own_rules(table: Mapping[str, Any]) -> Own:
     """The rules of a parsed file."""
-    problems = [
-        f"there is no key {quoted(key)}; keys are rules and allow" for key in table if key not in ("rules", "allow")
-    ]
-    given = (
-        _checked(table.get("rules", {}), Mapping, "rules must be tables, such as [rules.acme-token]", problems) or {}
-    )
-    allow = _checked(table.get("allow", {}), Mapping, 'allow must be a table with patterns = ["…"]', problems) or {}
-    patterns = (
-        _checked(allow.get("patterns", []), list, 'patterns of allow must be a list, such as ["…"]', problems) or []
-    )
+    unknown = [key for key in table if key not in ("rules", "allow")]
+    problems = [f"there is no key {quoted(key)}; keys are rules and allow" for key in unknown]
+    given = _checked(table, "rules", dict, "rules must be tables, such as [rules.acme-token]", problems)
+    allow = _checked(table, "allow", dict, 'allow must be a table with patterns = ["…"]', problems)
+    patterns = _checked(allow, "patterns", list, 'patterns of allow must be a list, such as ["…"]', problems)
     if len(given) > MOST_RULES or len(patterns) > MOST_RULES:
         problems.append(f"only the first {MOST_RULES} rules and patterns are used")
     rules = [_rule(name, rule, problems) for name, rule in list(given.items())[:MOST_RULES]]
@@ -83,11 +79,12 @@ def _rule(name: str, given: Any, problems: list[str]) -> tuple[str, Any] | None:
     return (name, expression) if expression is not None and _is_named(name, problems) else None
 
 
-def _checked(value: Any, wanted: type, otherwise: str, problems: list[str]) -> Any:
+def _checked(table: Mapping[str, Any], key: str, wanted: type[T], otherwise: str, problems: list[str]) -> T:
+    value = table.get(key, wanted())
     if isinstance(value, wanted):
         return value
     problems.append(otherwise)
-    return None
+    return wanted()
 
 
 def _is_named(name: str, problems: list[str]) -> bool:
@@ -108,14 +105,11 @@ def _compiled(pattern: object, what: str, problems: list[str]) -> Any:
         try:
             expression = compiled(pattern, memory=MEMORY)
         except re2.error as problem:
-            problems.append(f"{what} cannot be used: {_said(problem)}; it must be RE2, and small")
+            told = problem.args[0] if problem.args else ""
+            said = told.decode("utf-8", "replace") if isinstance(told, bytes) else str(told)
+            problems.append(f"{what} cannot be used: {said}; it must be RE2, and small")
             return None
         if expression.search(b"") is None:
             return expression
         problems.append(f"{what} fits an empty text; say what it must hold")
     return None
-
-
-def _said(problem: Exception) -> str:
-    said = problem.args[0] if problem.args else ""
-    return said.decode("utf-8", "replace") if isinstance(said, bytes) else str(said)

@@ -9,7 +9,7 @@ import re
 from collections.abc import Iterator, Sequence
 from functools import cached_property, lru_cache
 from operator import itemgetter
-from typing import Any
+from typing import Any, AnyStr
 
 from memorist.redact.formats import ALONE, EVERYWHERE, GLUED, TOGETHER, Rule
 
@@ -49,10 +49,6 @@ def set_of(patterns: Sequence[str]) -> Any:
     return which
 
 
-def _as_python(pattern: str) -> bytes:
-    return pattern.replace(r"\z", r"\Z").encode()
-
-
 class Together:
     """Many rules as one expression that says where, and each rule alone to say which and what."""
 
@@ -64,9 +60,12 @@ class Together:
     @cached_property
     def _each(self) -> list[Any]:
         """Python's own expressions are faster for so few bytes; that of a key block could take them long to read."""
-        own = [rule.type == "private-key" for rule in self.rules]
-        patterns = [rule.pattern for rule in self.rules]
-        return [compiled(p) if slow else re.compile(_as_python(p)) for p, slow in zip(patterns, own, strict=True)]
+        return [
+            compiled(rule.pattern)
+            if rule.type == "private-key"
+            else re.compile(rule.pattern.replace(r"\z", r"\Z").encode())
+            for rule in self.rules
+        ]
 
     @cached_property
     def _which(self) -> Any:
@@ -128,17 +127,19 @@ def _alone() -> list[tuple[bytes, Together]]:
 def formats_in(data: bytes) -> list[Found]:
     """Every secret that has the shape of one, in order, without overlap."""
     found = [each for needs, rule in _alone() if needs in data for each in rule.found(data)]
-    found += everywhere().found(blanked(data, found))
+    found += everywhere().found(blanked(data, found, b"\0"))
     return sorted(found, key=PLACE)
 
 
-def blanked(data: bytes, found: Sequence[Found]) -> bytes:
-    """The same bytes with nothing where those are."""
-    pieces, at = [], 0
+def blanked(data: AnyStr, found: Sequence[Found], nothing: AnyStr) -> AnyStr:
+    """The same with nothing where those are."""
+    pieces: list[AnyStr] = []
+    at = 0
     for _, start, end in sorted(found, key=PLACE):
-        pieces += [data[at:start], b"\0" * (end - start)]
+        pieces += [data[at:start], nothing * (end - start)]
         at = end
-    return b"".join([*pieces, data[at:]]) if found else data
+    pieces.append(data[at:])
+    return data[:0].join(pieces)
 
 
 def in_characters(text: str, found: Sequence[Found]) -> Iterator[Found]:

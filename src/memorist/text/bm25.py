@@ -56,9 +56,7 @@ class Yardstick:
     ceiling: float = 0.0  # the score that no row can pass
     rows: int = 0  # on these shelves
     absent: tuple[str, ...] = ()  # terms that no row holds
-    holders: frozenset[int] | None = field(
-        default=None, compare=False
-    )  # all records that hold one; None: too many to name
+    holders: frozenset[int] | None = field(default=None, compare=False)  # all that hold one; None: too many to name
 
     @classmethod
     def of(cls, frequency: Mapping[str, int], rows: int, length: int) -> "Yardstick":

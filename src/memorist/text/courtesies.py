@@ -83,26 +83,25 @@ COURTESIES: Mapping[str, Courtesies] = {
         shorten simplify smh sorry summarise summarize sup sure ta tada tbh tgif thank thanks thankss thanku thankyou
         thansk thanx thnaks thnks thnx thx tks tnx ttyl ty tysm ugh uh um understood wbu welcome welp whew whoa whoops
         woah wonderful woo woohoo woot wow wp wtf xd ya yay yea yeah yep yes yessir yikes yo yolo yummy yup yw""",
-        praise="""absolutely acceptable adorable afternoon agreed amazing awesome bad beautiful better blessed bored brilliant
-        busy certainly clear clever cool correct crazy crisp cute decent definitely done dope epic evening exactly
-        excellent excited exciting exhausted fabulous fair fantastic fascinating fine funny genius good goood gorgeous
-        great gud handy helpful hilarious hungry impressive incredible indeed insane interesting legendary lit lovely
+        praise="""absolutely acceptable adorable afternoon agreed amazing awesome bad beautiful better blessed bored
+        brilliant busy certainly clear clever cool correct crazy crisp cute decent definitely done dope epic evening
+        exactly excellent excited exciting exhausted fabulous fair fantastic fascinating fine funny genius good goood
+        gorgeous great gud handy helpful hilarious hungry impressive incredible insane interesting legendary lit lovely
         magnificent marvelous morning nasty neat neato nice night nuts obvious obviously odd outstanding perfect
         possible precisely proud ready relieved right sad sick sleepy slick smooth solid splendid stellar strange
-        stunning superb surprising sweet terrific thankful tidy tired totally true unbelievable useful weird welcome
-        wild wonderful worth""",
-        company="""actually advice again ai alexa alone already always answer answering anything anyway anyways appreciate
-        appreciated assistant back bc best bit bot both buddy bunch cant chatgpt check checking claude completely
-        computer copilot cos cuz day doing done dont dude enough even ever everyone everything exactly explaining
-        explanation far fast feel feeling feels finished folks friend fun gemini get gets getting gimme give glad go
-        going gonna got gotta gpt grateful great guess guys happy hear help helped helping here hero honestly hope id
-        idea ill im input ive job joke kind kinda knew know later laugh legend lemme less let like liked literally
-        little long longer look looking looks lot lots love loved luck make makes making man mate maybe might million
-        minute moment more much must need needed never next nothing one pal patience perfectly perhaps point pretty
-        probably quick quickly really reply response rest robot said saw say saying sec see seems shall short shorter
-        simply since siri slowly soon sort sounds star started still stuff suggestion super take talking team testing
-        thats there thing things think thinking tho though thought time told tons totally tried try trying wanna want
-        wanted way well while wish wont work worked working works wow yet youre""",
+        stunning superb surprising sweet terrific thankful tidy tired totally true unbelievable useful weird wild worth""",
+        company="""actually advice ai alexa alone already always answer answering anything anyway anyways appreciate
+        appreciated assistant back bc best bit bot buddy bunch cant chatgpt check checking claude completely computer
+        copilot cos cuz day done dude enough even ever everyone everything exactly explaining explanation far fast feel
+        feeling feels finished folks friend fun gemini get gets getting gimme give glad go going gonna got gotta gpt
+        grateful great guess guys happy hear help helped helping hero honestly hope id idea ill im input ive job joke
+        kind kinda knew know later laugh legend lemme less let like liked literally little long longer look looking
+        looks lot lots love loved luck make makes making man mate maybe might million minute moment much must need
+        needed never next nothing one pal patience perfectly perhaps point pretty probably quick quickly really reply
+        response rest robot said saw say saying sec see seems shall short shorter simply since siri slowly soon sort
+        sounds star started still stuff suggestion super take talking team testing thats thing things think thinking tho
+        though thought time told tons totally tried try trying wanna want wanted way well wish wont work worked working
+        works yet youre""",
         phrases="""a bit shorter | a little shorter | all clear | all done | all good | all right | all set | and then | and you |
         any time | anytime | are you a bot | are you human | are you ok | are you ready | are you real |
         are you there | as a list | at your service | aye aye | back in a bit | back soon | be right back |
@@ -143,7 +142,7 @@ COURTESIES: Mapping[str, Courtesies] = {
         sounds good | sounds great | sounds like a plan | sounds perfect | start over | stop | stop it |
         stop there | sup | take care | take your time | taking a break | talk later | talk soon |
         talk to you later | talk to you soon | talk to you tomorrow | talk tomorrow | tell me a joke |
-        tell me more |  | testing | thanks a million | thanks in advance | that helps | that ll do |
+        tell me more | testing | thanks a million | thanks in advance | that helps | that ll do |
         that makes sense | that s all | that s all for now | that s all for today | that s correct |
         that s enough | that s fine | that s great | that s it | that s it for today | that s ok | that s right
         | that s what i needed | that s what i thought | that will be all | that will do | that works |
@@ -159,22 +158,21 @@ COURTESIES: Mapping[str, Courtesies] = {
         asking="""how what when where which who whom whose why""",
     ),
     "german": Courtesies(
-        firm="""ach achso aha bestens bitteschon boah cheers ciao danke dankeschon dankesehr egal einverstanden entschuldige
-        entschuldigung genau gern gerne gesundheit gruezi haha hallo hallochen hdl hey hihi hm hmm ho huhu jaja jap
-        jawohl jep jippie jo joa joah juhu jup klar krass kurzen lauft lg logisch logo mahlzeit mega mensch merci mfg
-        moin moinmoin moinsen na naja naturlich nee neinnein no oh ok okay oke okey okidoki passt prost puh servus
-        servusla sorry stimmt tach thx tja tschau tschus tschuss tschussi uff ups verstanden verzeihung vg weiter
-        wiederhole zusammenfassen""",
-        praise="""ausgezeichnet bereit besser cool erledigt fein fertig geil genial grossartig gruss grusse gut hervorragend
-        hubsch interessant klasse komisch korrekt krass lecker lieb lustig mega morgen nabend nett nice perfekt prima
-        richtig sauber schade schlimm schon seltsam spannend spitze stark super suss toll top traurig verruckt
-        wahnsinn witzig wunderbar""",
-        company="""alle andere anstrengend antwort bestimmt bisschen brauche brauchte dank das denke eben echt eigentlich einfach
-        erst erstmal etwas fahr fort fortfahren freu freue freund freut funktioniert ganz gebraucht gedacht geholfen
-        gehort gehts geklappt genau gerade gesehen glaube gleich gucke gut gute guten halt herzlichen hilfe hilfreich
-        hilft horen jetzt klappt kurz kurzer lang langer leider leute lieb lieben mach machen macht mal mehr moment
-        muhe nett nochmal perfekt probiere sag sagen schaue schonen sehen sicher so spater super tag tausend ubrigens
-        versuche viel vielen vielleicht war wars weiss weitermachen wieder wirklich wissen wohl wollte zuruck zusammen""",
+        firm="""ach achso bestens bitteschon boah dankeschon dankesehr egal einverstanden entschuldige entschuldigung
+        genau gern gerne gesundheit gruezi haha hallo hallochen hdl hihi ho huhu jaja jap jawohl jep jippie jo joa joah
+        juhu jup klar krass kurzen lauft lg logisch logo mahlzeit mega mensch mfg moin moinmoin moinsen na naja
+        naturlich nee neinnein no oke passt prost puh servus servusla stimmt tach tja tschau tschus tschuss tschussi uff
+        ups verstanden verzeihung vg weiter wiederhole zusammenfassen""",
+        praise="""ausgezeichnet bereit besser erledigt fein fertig geil genial grossartig gruss grusse gut hervorragend
+        hubsch interessant klasse komisch korrekt lecker lieb lustig morgen nabend nett perfekt prima richtig sauber
+        schade schlimm schon seltsam spannend spitze stark super suss toll top traurig verruckt wahnsinn witzig
+        wunderbar""",
+        company="""andere anstrengend antwort bestimmt bisschen brauche brauchte dank denke eben echt einfach erst
+        erstmal fahr fort fortfahren freu freue freund freut funktioniert ganz gebraucht gedacht geholfen gehort gehts
+        geklappt gerade gesehen glaube gleich gucke gut gute guten halt herzlichen hilfe hilfreich hilft horen jetzt
+        klappt kurz kurzer lang langer leider leute lieb lieben mach machen macht mehr muhe nett perfekt probiere sagen
+        schaue schonen sehen sicher spater tag tausend ubrigens versuche viel vielen vielleicht wars weiss weitermachen
+        wieder wirklich wissen wohl zuruck zusammen""",
         phrases="""ab ins bett | ach du liebe zeit | ach du meine gute | ach so | alles bestens | alles gut | alles gute |
         alles klar | alles paletti | alles roger | alles super | auf wiedersehen | augenblick | besten dank |
         bin da | bin gleich da | bin gleich zuruck | bin wieder da | bin zuruck | bis bald | bis dann |
@@ -209,14 +207,12 @@ COURTESIES: Mapping[str, Courtesies] = {
         wohin""",
     ),
     "french": Courtesies(
-        firm="""adieu ah allo bah ben bienvenue bonjour bonsoir bravo ciao compris continue continuez coucou daccord desole
-        desolee eh entendu excuse excusez felicitations haha he hm lol mdr merci nan note oh ok okay okey ouais ouep
-        ouf oups pardon ptdr salut stp svp volontiers""",
-        praise="""absolument beau bien bon bonne certainement chouette cool correct drole evidemment exact exactement excellent
-        fantastique formidable genial impeccable interessant juste magnifique merveilleux nickel parfait super sympa
-        top vrai""",
-        company="""aide allez allons alors ami amis beaucoup boulot encore gentil gentille grand idee infiniment mille monde
-        plaisir reponse tellement temps tout travail trop vraiment""",
+        firm="""adieu allo bah ben bienvenue bonjour bonsoir compris continuez coucou daccord desole desolee eh entendu
+        excuse excusez felicitations haha he mdr nan note ouais ouep ouf oups pardon ptdr salut stp svp volontiers""",
+        praise="""absolument beau bien bon bonne certainement chouette drole evidemment exact exactement fantastique
+        formidable genial impeccable interessant juste magnifique merveilleux nickel parfait super sympa top vrai""",
+        company="""aide allez allons alors ami amis beaucoup boulot gentil gentille grand idee infiniment mille monde
+        plaisir reponse tellement temps travail trop vraiment""",
         phrases="""a bientot | a demain | a plus | a plus tard | a tout a l heure | a toute | allez y | attends | au revoir |
         bien joue | bien sur | bon courage | bon travail | bon week end | bonne annee | bonne chance |
         bonne idee | bonne journee | bonne nuit | bonne soiree | c est bien | c est bon | c est genial |
@@ -231,13 +227,12 @@ COURTESIES: Mapping[str, Courtesies] = {
         asking="""combien comment pourquoi quand que quel quelle quelles quels qui quoi""",
     ),
     "spanish": Courtesies(
-        firm="""adios ah aja anotado bienvenido bravo buenas chao chau claro continua continue dale disculpa disculpe
-        enhorabuena entendida entendido felicidades gracias hm hola jaja jajaja jeje listo lol oh ok okay okey orale
-        perdon perdona porfa sale si siga sigue ups uy vale venga""",
+        firm="""aja anotado bienvenido buenas chao chau claro continua dale disculpa disculpe enhorabuena entendida
+        entendido felicidades jaja jajaja jeje listo orale perdon perdona porfa sale si siga sigue ups uy vale venga""",
         praise="""bien bonito brillante buen buena bueno cierto correcto estupenda estupendo exactamente exacto excelente
         fantastico genial gracioso guay increible interesante lindo magnifico maravilloso mejor perfecta perfecto
         super verdad""",
-        company="""adelante amable amigo amigos ayuda encanta entonces gusta idea mil muchas muchisimas mucho parece pues punto
+        company="""adelante amable amigo amigos ayuda encanta entonces gusta mil muchas muchisimas mucho parece punto
         realmente respuesta saludos suena tan tantas tiempo trabajo""",
         phrases="""adelante | ahora vuelvo | bien hecho | buen dia | buen fin de semana | buen trabajo | buena idea | buenas noches
         | buenas tardes | buenos dias | como esta | como estas | como te llamas | como te va | como va todo |
@@ -251,14 +246,14 @@ COURTESIES: Mapping[str, Courtesies] = {
         asking="""adonde como cual cuales cuando cuanta cuantas cuanto cuantos donde que quien quienes""",
     ),
     "italian": Courtesies(
-        firm="""addio ah ahah ahaha arrivederci beh benvenuto boh brava bravo buonanotte buonasera buondi buongiorno capito
-        certo chiaro ciao complimenti congratulazioni continua continui gia grazie haha hm intesi lol oh ok okay okey
-        ops prego prosegui salve scusa scusate scusi si volentieri""",
+        firm="""addio ahah ahaha arrivederci beh benvenuto boh brava buonanotte buonasera buondi buongiorno capito certo
+        chiaro complimenti congratulazioni continua continui gia grazie haha intesi ops prego prosegui salve scusa
+        scusate scusi si volentieri""",
         praise="""bella bellissimo bello bene benissimo buona buono corretto divertente eccellente esattamente esatto fantastica
         fantastico figo forte giusto grande grandioso interessante meraviglioso ottima ottimo perfetta perfetto
         stupendo super vero""",
-        company="""aiuto allora amici amico davvero gentile gentilissimo idea infinite lavoro mille molte molto proprio risposta
-        tante tempo tutto""",
+        company="""aiuto allora amici amico davvero gentile gentilissimo infinite lavoro mille molte proprio risposta
+        tante tempo""",
         phrases="""a domani | a dopo | a presto | anch io | ancora una volta | aspetta | avanti | ben fatto | buon anno |
         buon compleanno | buon fine settimana | buon giorno | buon lavoro | buon natale | buon weekend |
         buona giornata | buona idea | buona notte | buona sera | buona serata | capisco | certo che si |
@@ -272,13 +267,13 @@ COURTESIES: Mapping[str, Courtesies] = {
         asking="""che chi com come cos cosa dov dove perche qual quale quali quando quanta quante quanti quanto""",
     ),
     "portuguese": Courtesies(
-        firm="""adeus ah anotado beleza blz bravo brigada brigado certo claro combinado continua continue desculpa
-        desculpe entendi entendido fechado haha hm joia kkk kkkk lol obg obrigada obrigado oh oi oie ok okay okey ola
-        opa ops parabens perdao prossiga rs rsrs sim ta tchau valeu vlw""",
+        firm="""adeus anotado beleza blz brigada brigado certo claro combinado continua desculpa desculpe entendi
+        entendido fechado haha joia kkk kkkk obg obrigada obrigado oi oie ola opa ops parabens perdao prossiga rs rsrs
+        sim tchau valeu vlw""",
         praise="""bacana bem boa bom correto engracado exatamente exato excelente fantastico incrivel interessante legal lindo
         maravilhoso massa otima otimo perfeita perfeito show top verdade""",
-        company="""ajuda amigo amigos demais entao gente gentil ideia mesmo mil muita muitissimo muito pessoal realmente resposta
-        tao tempo trabalho""",
+        company="""ajuda amigo amigos demais entao gente gentil ideia mesmo mil muita muitissimo pessoal realmente
+        resposta tao tempo trabalho""",
         phrases="""a gente se fala | adorei | ate amanha | ate breve | ate logo | ate mais | boa ideia | boa noite | boa tarde |
         bom dia | bom fim de semana | bom trabalho | com certeza | como estas | como vai | como vai voce |
         como voce esta | como voce se chama | conta uma piada | de nada | e ai | e isso | e so isso | e voce |
@@ -292,14 +287,13 @@ COURTESIES: Mapping[str, Courtesies] = {
         asking="""aonde como onde porque quais qual quando quanta quantas quanto quantos que quem""",
     ),
     "dutch": Courtesies(
-        firm="""ah akkoord alsjeblieft alstublieft bedankt begrepen dag dank dankje dankjewel dankuwel doeg doei doorgaan
-        excuses gefeliciteerd goedemiddag goedemorgen goedenacht goedenavond goeienacht graag haha hallo he hey hm hoi
-        jawel juist klopt lol natuurlijk oeps oh ok okay oke okee pardon precies snap sorry thanks top tot tuurlijk
-        verder welkom welterusten zeker""",
-        praise="""cool correct fantastisch fijn fraai gaaf geweldig goed grappig interessant klaar lekker leuk mooi netjes
-        perfect prachtig prima schitterend super uitstekend""",
-        company="""aardig allemaal antwoord doe echt erg ga hartelijk hartstikke heel hulp idee lief mensen moeite tijd veel
-        vriend wel werk""",
+        firm="""akkoord alsjeblieft alstublieft bedankt begrepen dag dank dankje dankjewel dankuwel doeg doei doorgaan
+        excuses gefeliciteerd goedemiddag goedemorgen goedenacht goedenavond goeienacht graag haha hallo he hoi jawel
+        juist klopt natuurlijk oeps oke okee pardon precies snap top tot tuurlijk verder welkom welterusten zeker""",
+        praise="""fantastisch fijn fraai gaaf geweldig goed grappig interessant klaar lekker leuk mooi netjes prachtig
+        prima schitterend super uitstekend""",
+        company="""aardig allemaal antwoord echt erg hartelijk hartstikke hulp idee lief mensen moeite tijd veel vriend
+        werk""",
         phrases="""alles goed | ben je daar | ben zo terug | dank je | dank je wel | dank u | dank u wel | dat is alles |
         dat is goed | dat was het | doe dat | doe maar | een moment | en jij | fijn weekend | fijne avond |
         fijne dag | ga door | ga je gang | ga maar door | ga verder | geen dank | geen probleem |
@@ -313,13 +307,13 @@ COURTESIES: Mapping[str, Courtesies] = {
         asking="""hoe hoeveel waar waarom wanneer wat welk welke wie""",
     ),
     "polish": Courtesies(
-        firm="""ah aha brawo czesc dalej dobra dobranoc dobrze dzieki dziekowac dzieks dziekuje dzien dziendobry gratulacje
-        gratuluje haha hehe hej hejka hm jasne kontynuuj lol no oh ok okay okej oki pa papa pewnie prosze przepraszam
-        rozumiem siema siemka sorki sorry spoko tak ups witaj witam witamy wybacz zanotowane zgoda zrozumiano""",
+        firm="""brawo czesc dalej dobra dobranoc dobrze dzieki dziekowac dzieks dziekuje dzien dziendobry gratulacje
+        gratuluje haha hehe hej hejka jasne kontynuuj no okej pa papa pewnie prosze przepraszam rozumiem siema siemka
+        sorki spoko tak ups witaj witam witamy wybacz zanotowane zgoda zrozumiano""",
         praise="""bomba ciekawe cudownie dobre dobry dokladnie doskonale ekstra fajnie fajny gotowe idealnie idealny ladnie
         pieknie poprawnie prawda racja rewelacja slusznie super swietna swietnie swietny wspaniale wspanialy zabawne
         znakomicie""",
-        company="""bardzo czas kolego ludzie milo naprawde odpowiedz pomoc pomysl praca prace robota robote serio wiec wielkie
+        company="""czas kolego ludzie milo naprawde odpowiedz pomoc pomysl praca prace robota robote serio wielkie
         wszystkim""",
         phrases="""a ty | bardzo dobrze | brzmi dobrze | chwileczke | co slychac | co tam | co za dzien | czemu nie | do jutra |
         do widzenia | do zobaczenia | dobra robota | dobrej nocy | dobry pomysl | dobry wieczor |
@@ -333,13 +327,12 @@ COURTESIES: Mapping[str, Courtesies] = {
         asking="""co czemu czy dlaczego gdzie ile jak jaka jaki jakie kiedy kogo komu kto ktora ktore ktory skad""",
     ),
     "turkish": Courtesies(
-        firm="""aa aferin affedersin affedersiniz ah anladim anlasildi ay bay bravo devam elbette evet eyvallah gorusuruz gule
-        gunaydin haha hm hmm hosca hoscakal lol lutfen memnun merhaba merhabalar oh ok okey olur pardon peki rica
-        sagol sagolun selam selamlar tabi tabii tamam tamamdir tebrikler tesekkur tesekkurler uzgunum""",
+        firm="""aa aferin affedersin affedersiniz anladim anlasildi ay bay devam elbette evet eyvallah gorusuruz gule
+        gunaydin haha hosca hoscakal lutfen memnun merhaba merhabalar olur pardon peki rica sagol sagolun selam selamlar
+        tabi tabii tamam tamamdir tebrikler tesekkur tesekkurler uzgunum""",
         praise="""aynen dogru guzel haklisin harika hos ilginc iyi iyiyim kesinlikle komik kusursuz muhtesem mukemmel muthis
         sahane super""",
-        company="""arkadaslar bence cevap cok ederim edin ediyorum et ettim fikir gercekten gun herkese icin is kal yardim
-        yardimin zaman""",
+        company="""arkadaslar bence cevap edin ediyorum et ettim fikir gercekten gun herkese kal yardim yardimin""",
         phrases="""adin ne | anliyorum | bekle | ben de | bir daha | bir dakika | bir fikra anlat | bir saniye | bir sey degil |
         bu kadar | bunu yap | cok guzel | cok iyi | cok sag ol | cok tesekkur ederim | cok tesekkurler |
         devam edin | devam et | devam lutfen | dogum gunun kutlu olsun | evet lutfen | gorusmek uzere |

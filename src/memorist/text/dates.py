@@ -20,7 +20,6 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from datetime import UTC, datetime
-from functools import cache
 from importlib.util import find_spec
 from itertools import islice
 from typing import NamedTuple
@@ -326,12 +325,11 @@ class _Reader:
     def numeric(self, at: int, led: bool) -> _Found | None:
         """2023-05-05, 2023-05, 05/05/2023, 5/5, the 90s, in 2023."""
         word = self.words[at]
-        _, year_first, year_last, decade = patterns()
-        if form := year_first.fullmatch(word):
+        if form := _YEAR_FIRST.fullmatch(word):
             return self.year_first(form, at)
-        if form := year_last.fullmatch(word):
+        if form := _YEAR_LAST.fullmatch(word):
             return self.year_last(form, at, led)
-        if form := decade.fullmatch(word):
+        if form := _DECADE.fullmatch(word):
             return self.decade(form, at)
         told = led or self.words[at - 1] in ("of", "year")
         year, after = self.year(at) if told else (0, at)
@@ -548,15 +546,10 @@ VOCABULARY = frozenset().union(
 )
 
 
-@cache
-def patterns() -> tuple[re.Pattern[str], ...]:
-    """Pieces of text; then dates with the year first, dates with it last, decades. Compiled for the first question."""
-    return (
-        re.compile(r"[^\s,;!?()\[\]{}<>\"“”«»*|…–—]+|[,;!?()\[\]{}<>\"“”«»*|…–—]"),
-        re.compile(r"([0-9]{4})(?:-([0-9]{2})|([-/])([0-9]{1,2})\3([0-9]{1,2})(?:t[0-9].*)?)"),
-        re.compile(r"([0-9]{1,2})([-/.])([0-9]{1,2})(?:\2([0-9]{4}|[0-9]{2}))?"),
-        re.compile(r"(['’]?)((?:19|20)?)([0-9]0)['’]?s"),
-    )
+_PIECES = regex(r"[^\s,;!?()\[\]{}<>\"“”«»*|…–—]+|[,;!?()\[\]{}<>\"“”«»*|…–—]")
+_YEAR_FIRST = regex(r"([0-9]{4})(?:-([0-9]{2})|([-/])([0-9]{1,2})\3([0-9]{1,2})(?:t[0-9].*)?)")
+_YEAR_LAST = regex(r"([0-9]{1,2})([-/.])([0-9]{1,2})(?:\2([0-9]{4}|[0-9]{2}))?")
+_DECADE = regex(r"(['’]?)((?:19|20)?)([0-9]0)['’]?s")
 
 
 class Words:
@@ -564,7 +557,7 @@ class Words:
 
     def __init__(self, text: str) -> None:
         self.words, self.places, self.capital = ["|"], [(0, 0)], [False]
-        for piece in patterns()[0].finditer(text, 0, LOOKED_AT):
+        for piece in _PIECES.finditer(text, 0, LOOKED_AT):
             if piece.end() < LOOKED_AT or len(text) == LOOKED_AT:  # else it may be half a word
                 self._read(piece[0], piece.start())
         self.translated = self._translate()

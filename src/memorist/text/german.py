@@ -20,13 +20,8 @@ ENDINGS = ("", "e", "n", "s", "t", "en", "er", "es", "em", "te", "st", "et", "er
 SHORTEST_BASE, SHORTEST_PART = 3, 4  # letters
 JOINTS = "sn"  # between the parts of a compound
 GERMAN = 0.5  # of the words of a line
-DENIED = {
-    "nicht": "not",
-    "kein": "not",
-    "keine": "not",
-    "keinen": "not",
-    "ohne": "without",
-}  # else the opposite is asked for
+# Else the opposite is asked for.
+DENIED = {"nicht": "not", "kein": "not", "keine": "not", "keinen": "not", "ohne": "without"}
 LONGEST_WORD = 40  # letters
 BOTH = 2  # English words for one that means several things
 
@@ -198,7 +193,9 @@ def in_english(text: str, holds: Callable[[str], bool] = lambda word: False) -> 
 
 def _read(line: str, holds: Callable[[str], bool]) -> str:
     words = [word for piece in line.split() if (word := _bare(piece))]
-    if not any(map(_shows, words)) or sum(map(_is_german, words)) < GERMAN * len(words):
+    # Seen without looking a word up; a line of German has such a one as good as always.
+    shows = any(not word.isascii() or (word in _function_words() and word not in STOP_WORDS) for word in words)
+    if not shows or sum(map(_is_german, words)) < GERMAN * len(words):
         return line
     said = " ".join(filter(None, (_said(piece, holds) for piece in line.split())))
     return said if " " in said else line  # a word alone asks for less than the line did
@@ -208,11 +205,6 @@ def _bare(piece: str) -> str:
     """The word that a stretch without blanks is; nothing for a name, a path, code, or a word in capitals."""
     word = piece.strip(AROUND)
     return "" if not word.isalpha() or len(word) > LONGEST_WORD or (word.isupper() and len(word) > 1) else word.lower()
-
-
-def _shows(word: str) -> bool:
-    """Whether that is seen without looking it up; a line of German has such a word as good as always."""
-    return not word.isascii() or (word in _function_words() and word not in STOP_WORDS)
 
 
 def _is_german(word: str) -> bool:

@@ -205,12 +205,8 @@ def _gist(text: str) -> Gist:
         bool(raws) and raws[0] in RULING,
         _lead(plain, words),
         frozenset(YEARS.findall(plain)),
-        "".join(words[-1:]) if walk.cues["turn"] and _only_denies(plain, raws) else "",
+        "".join(words[-1:]) if walk.cues["turn"] and len(raws) <= LONGEST_DENIAL and DENIES.fullmatch(plain) else "",
     )
-
-
-def _only_denies(plain: str, raws: list[str]) -> bool:
-    return len(raws) <= LONGEST_DENIAL and DENIES.fullmatch(plain) is not None
 
 
 def _lead(plain: str, words: tuple[str, ...]) -> tuple[str, str]:
@@ -267,9 +263,8 @@ def compared(a: tuple[str, ...], b: tuple[str, ...]) -> Difference:
     few = max(len(left), len(right)) <= min(MOST_DIFFERENT, head + tail) and left and right
     if not few:
         return Difference(False, False, False)
-    named = (
-        len(left) == len(right) == 1 and (left[0].rstrip(":") + right[0].rstrip(":")).isdigit() and not _leads(a[:head])
-    )
+    led = head and (a[head - 1] in LITTLE or a[head - 1].endswith((":", "=")))  # a number behind that is a value
+    named = len(left) == len(right) == 1 and (left[0].rstrip(":") + right[0].rstrip(":")).isdigit() and not led
     return Difference(head > 0 and not named, head == 0, named)
 
 
@@ -318,11 +313,6 @@ def _alike(a: tuple[str, ...], b: tuple[str, ...]) -> int:
             break
         same += 1
     return same
-
-
-def _leads(before: tuple[str, ...]) -> bool:
-    """Whether a number behind these words is a value."""
-    return bool(before) and (before[-1] in LITTLE or before[-1].endswith((":", "=")))
 
 
 # ---------------------------------------------------------------- words

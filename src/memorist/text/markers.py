@@ -158,10 +158,7 @@ def _written(text: str) -> Iterator[tuple[int, str]]:
     fenced, front = False, _front_matter(lines)
     for number, line in enumerate(lines, 1):
         fence = _FENCE.match(line) is not None
-        if fence or fenced or number <= front:
-            yield number, ""
-        else:
-            yield number, line
+        yield number, "" if fence or fenced or number <= front else line
         fenced ^= fence
 
 

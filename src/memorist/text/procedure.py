@@ -34,16 +34,13 @@ class Procedure:
 
     def lines(self) -> list[str]:
         """What is needed, the steps in their order, and what to beware of: each on one line, so that none passes for another."""
-        needs, steps, beware = ([" ".join(each.split()) for each in part] for part in self._parts)
+        parts = self.prerequisites, self.steps, self.warnings
+        needs, steps, beware = ([" ".join(each.split()) for each in part] for part in parts)
         return [
             *(f"Needs: {each}" for each in needs),
             *(f"{place}. {each}" for place, each in enumerate(steps, 1)),
             *(f"Beware: {each}" for each in beware),
         ]
-
-    @property
-    def _parts(self) -> tuple[tuple[str, ...], ...]:
-        return self.prerequisites, self.steps, self.warnings
 
     def titled(self, text: str) -> str:
         """The text of the memory under the name of the procedure, where it does not say that itself."""

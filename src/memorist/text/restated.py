@@ -29,15 +29,13 @@ from typing import Literal
 
 from memorist.lazy import dataclass
 from memorist.text.patterns import regex
-from memorist.text.twins import normalised
+from memorist.text.twins import normalised, one_root
 from memorist.text.words import STOP_WORDS, terms
 
-Likeness = Literal[
-    "same", "less", "more"
-]  # the first says the same, is wholly in the second, or holds all of the second
+# The first says the same, is wholly in the second, or holds all of the second.
+Likeness = Literal["same", "less", "more"]
 LONGEST_RESTATED = 600  # characters: a longer text says too much to be restated as a whole
 MOST_ADDED = 1.0  # words that one of them adds, for each that both have
-SHORTEST_ROOT = 5  # letters with which two words of one root begin
 
 # Words that stand for one another in most sentences, and forms that no stemmer joins.
 _GROUPS = """
@@ -395,16 +393,11 @@ def _joined(a: Iterable[str], b: Iterable[str]) -> tuple[list[str], list[str]]:
     here, there = list(a), list(b)
     left = [word for word in here if word not in there]
     for place, word in enumerate(there):
-        root = next((other for other in left if word not in here and _one_root(word, other)), None)
+        root = next((other for other in left if word not in here and one_root(word, other)), None)
         if root is not None:
             left.remove(root)
             there[place] = root
     return here, there
-
-
-def _one_root(a: str, b: str) -> bool:
-    least = max(SHORTEST_ROOT, round(0.6 * max(len(a), len(b))))
-    return a.isalpha() and b.isalpha() and a[:least] == b[:least] and min(len(a), len(b)) >= least
 
 
 def _continued(a: Statement, b: Statement) -> Likeness | None:
@@ -436,23 +429,16 @@ def _on_another_side(a: Statement, b: Statement, one: Mapping[str, str]) -> bool
     told = [[one.get(word, word) for word in side] for side in b.told]
     both = set(chain.from_iterable(a.told)).intersection(chain.from_iterable(told))
     mine, its = ([_common(side, both) for side in sides] for sides in (a.told, told))
-    if a.twice & b.twice or any(map(_both_poles, mine)):
+    if a.twice & b.twice or any(pair.issubset(side) for pair in _poles() for side in mine):
         return mine != its
     return max(len(mine), len(its)) > 1 and list(map(set, mine)) != list(map(set, its))
-
-
-def _both_poles(told: Collection[str]) -> bool:
-    return any(len(pair & set(told)) == 2 for pair in _poles())
 
 
 @cache
 def _poles() -> tuple[frozenset[str], ...]:
     """Opposites, as words are told. Where a text says both, which of them is said of what matters."""
-    return tuple(
-        frozenset(_canonical().get(term, term) for word in pair.split() for term in terms(word) or [word])
-        for pair in _POLES
-        if pair
-    )
+    told = ([term for word in pair.split() for term in terms(word) or [word]] for pair in _POLES if pair)
+    return tuple(frozenset(_canonical().get(term, term) for term in pair) for pair in told)
 
 
 def _counts_alike(a: Statement, b: Statement) -> bool:
@@ -494,16 +480,13 @@ def _in_order(a: Statement, b: Statement, here: list[str], there: list[str]) -> 
         return _acts(a, there) if a.agents else _acts(b, here)
     first, second = _common(a.free, b.free), _common(b.free, a.free)
     turned = a.turned != b.turned and first[:1] != second[:1]
-    return first == second or turned or (a.fronted != b.fronted and _rotated(first, second))
+    # One part of it may only have been put before the rest.
+    rotated = (first[cut:] + first[:cut] == second for cut in range(1, len(first)))
+    return first == second or turned or (a.fronted != b.fronted and any(rotated))
 
 
 def _common(some: Iterable[str], others: Collection[str]) -> list[str]:
     return [word for word in some if word in others]
-
-
-def _rotated(first: list[str], second: list[str]) -> bool:
-    """Whether one part of it was only put before the rest."""
-    return any(first[cut:] + first[:cut] == second for cut in range(1, len(first)))
 
 
 def _acts(passive: Statement, other: list[str]) -> bool:

@@ -38,6 +38,18 @@ def load(file: Path, what: str) -> dict[str, Any]:
     return parse(text, file)
 
 
+def weights(file: Path) -> dict[str, dict[str, float]]:
+    """The tables of a file of ours that holds numbers only: to import a parser for lines so plain costs a cold start 10 ms."""
+    found: dict[str, dict[str, float]] = {}
+    for line in file.read_text(encoding="utf-8").splitlines():
+        if line.startswith("["):
+            table = found.setdefault(line.strip("[]"), {})
+        elif "=" in line and not line.startswith("#"):
+            name, _, weight = line.partition("=")
+            table[name.strip()] = float(weight)
+    return found
+
+
 def written(value: object) -> str:
     """JSON's texts, numbers, booleans and lists are TOML's too, but for the one control character JSON leaves bare."""
     return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")

@@ -89,9 +89,7 @@ _TURNING = frozenset(
 )
 _MEAN_THE_SAME = {"down": "off"}
 _IN_ORDER = frozenset("than over before after from instead against by".split())  # "x over y" is not "y over x"
-_PLACED = frozenset(
-    "in on at for with inside within of during to into".split()
-)  # "staging runs x", "x runs on staging"
+_PLACED = frozenset("in on at for with inside within of during to into".split())  # "x runs on staging"
 _RAW = regex(r"[^\W_](?:[\w.'’/:-]*\w)?")
 _BREAK = regex(r"[,;:.!?()]")
 
@@ -268,13 +266,13 @@ def _joined(a: Iterable[str], b: Iterable[str]) -> tuple[dict[str, None], dict[s
 def _root_of(word: str, begins: Mapping[str, list[str]]) -> str | None:
     """The first word of the same root, which is then taken."""
     alike = begins.get(word[:SHORTEST_ROOT], [])
-    root = next((other for other in alike[:MOST_ROOTS] if _one_root(word, other)), None)
+    root = next((other for other in alike[:MOST_ROOTS] if one_root(word, other)), None)
     if root is not None:
         alike.remove(root)
     return root
 
 
-def _one_root(a: str, b: str) -> bool:
+def one_root(a: str, b: str) -> bool:
     least = max(SHORTEST_ROOT, round(0.6 * max(len(a), len(b))))
     return a.isalpha() and b.isalpha() and a[:least] == b[:least] and min(len(a), len(b)) >= least
 
@@ -325,9 +323,8 @@ def _synonyms() -> Mapping[str, str]:
 # text adds to the question: an answer repeats the question's words whether it read anything or not. A text was used if the
 # answer holds enough of what it adds, or quotes it. Words that several of the shown texts share count for as much less.
 
-CITED = regex(
-    r"(?<![A-Za-z0-9_])\[(?:id:)?[0-9]{1,18}(?:, ?(?:id:)?[0-9]{1,18}){0,9}\](?![(:])"
-)  # no index, link or footnote
+# No index, link or footnote.
+CITED = regex(r"(?<![A-Za-z0-9_])\[(?:id:)?[0-9]{1,18}(?:, ?(?:id:)?[0-9]{1,18}){0,9}\](?![(:])")
 NUMBERS = regex("[0-9]+")
 ENOUGH = 0.5  # of what a text adds to the question, by weight
 LEAST = 2  # words; of a text that adds only one, that one

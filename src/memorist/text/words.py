@@ -220,7 +220,7 @@ def _name(name: str, dotted: bool, languages: int) -> Iterator[tuple[str, bool]]
 
     The steps are there for src/app/main.py and user@example.com, of which people remember main.py and example.com.
     """
-    steps = [_words(step) for step in _STEPS.split(name)]
+    steps = [(_ASCII_WORDS if step.isascii() else _WORDS).findall(step) for step in _STEPS.split(name)]
     words = [word for step in steps for word in step]
     for joined in [words, *steps] if len(steps) > 1 else steps:
         whole = JOINT.join(map(_lower, joined)) if 1 < len(joined) <= LONGEST_TERM else ""
@@ -230,10 +230,6 @@ def _name(name: str, dotted: bool, languages: int) -> Iterator[tuple[str, bool]]
         yield JOINT + _lower(words[0]), False
     for word in words:
         yield from _word(word, languages)
-
-
-def _words(step: str) -> list[str]:
-    return (_ASCII_WORDS if step.isascii() else _WORDS).findall(step)
 
 
 def _word(word: str, languages: int) -> Iterator[tuple[str, bool]]:

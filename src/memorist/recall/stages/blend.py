@@ -25,6 +25,7 @@ from memorist.recall.stages.keep import not_believed
 from memorist.recall.stages.talk import THEN, spoken
 from memorist.records import Hit, Record, Signal
 from memorist.store.nouns import Fact
+from memorist.text import toml
 from memorist.text.bm25 import K1, Yardstick
 from memorist.text.dates import Span
 from memorist.worth import logistic
@@ -52,13 +53,7 @@ MIX = Path(__file__).parents[1] / "mix.toml"
 def mix() -> Mix:
     """The fitted weights: a table for each voice, with the weights common to all in it, and those of the standing and the chance
     for each group of voices."""
-    fitted: dict[str, dict[str, float]] = {}
-    for line in MIX.read_text(encoding="utf-8").splitlines():
-        if line.startswith("["):
-            table = fitted.setdefault(line.strip("[]"), {})
-        elif "=" in line:  # importing a parser for lines as plain as these costs a cold start 10 ms
-            name, _, weight = line.partition("=")
-            table[name.strip()] = float(weight)
+    fitted = toml.weights(MIX)
     none = {name: 0.0 for voice in VOICES for name in fitted[voice]}
     return {**fitted, **{voice: {**none, **fitted["all"], **fitted[voice]} for voice in VOICES}}
 
@@ -83,9 +78,8 @@ class Blend:
             table.look_closer(more)
             records, end = [*records, *more], end + READ
         hits = list(map(table.hit, records))
-        lost = {
-            f"#{number}": f"place {place} of {len(best)} candidates" for place, number in enumerate(best[end:], end + 1)
-        }
+        rest = enumerate(best[end:], end + 1)
+        lost = {f"#{number}": f"place {place} of {len(best)} candidates" for place, number in rest}
         note = f"{len(best)} candidates, the best {len(hits)} of them read; {table.told()}"
         return search.but(hits=tuple(hits), candidates=(), dropped=lost, note=note, chance=table.chance)
 

@@ -254,16 +254,8 @@ class Gather:
         words, meant, nearly = measured.words, measured.meant, measured.nearly
         whole = search.yardstick.ceiling or 1.0
         candidates = [
-            _candidate(
-                (
-                    fact,
-                    words.get(number, 0.0),
-                    *meant.get(number, UNLIKE),
-                    kin.get(number, 0.0),
-                    nearly.get(number, 0.0) / whole,
-                )
-            )
-            for number, fact in facts.items()
+            _candidate((fact, words.get(n, 0.0), *meant.get(n, UNLIKE), kin.get(n, 0.0), nearly.get(n, 0.0) / whole))
+            for n, fact in facts.items()
         ]
         nothing = search.nothing(readings) if search.terms or readings else search.empty_because or NO_WORDS
         because = None if candidates else nothing

@@ -74,7 +74,9 @@ class Judge:
         if key is not None:
             ids = tuple(best[place].record.id for place in chosen)
             chat.carried.keep(key, Verified(ids, frozenset(query_terms(search.query))))
-        return _vetted(search, [best[place] for place in chosen], len(best))
+        hits, read = [best[place] for place in chosen], f"the judge read {len(best)} and"
+        nothing = f"{read} found nothing that matters for this"
+        return _verified(search, hits, "the judge did not choose it", f"{read} chose {len(chosen)}", nothing)
 
     def _verdict(self, best: Sequence[Hit], search: Search, chat: ChatPort) -> list[int]:
         """The places of what all judges name, in the order of the first."""
@@ -92,15 +94,12 @@ def _opinion(best: Sequence[Hit], turned: bool, search: Search, chat: ChatPort) 
     places = list(range(len(best)))[:: -1 if turned else 1]
     prompt = _prompt(search.query, [best[place].record for place in places])
     try:
-        named = chat.call(prompt, lambda told: _numbers(told, len(best)), _left(search))
+        # Until the caller's own deadline: that recalls were slow lately is no reason to give up on a judge.
+        left = None if search.due is None else max(0.0, search.due - time.perf_counter())
+        named = chat.call(prompt, lambda told: _numbers(told, len(best)), left)
     except ChatFailed as failed:
         return failed
     return [places[number - 1] for number in named]
-
-
-def _left(search: Search) -> float | None:
-    """Seconds until the caller's own deadline. That recalls were slow lately is no reason to give up on a judge."""
-    return None if search.due is None else max(0.0, search.due - time.perf_counter())
 
 
 def _prompt(query: str, records: Sequence[Record]) -> ChatPrompt:
@@ -132,20 +131,18 @@ def _turned(last: Verified, search: Search) -> bool:
     return bool(terms) and not terms & last.terms
 
 
-def _vetted(search: Search, chosen: Sequence[Hit], read: int) -> Search:
-    kept = {hit.record.id for hit in chosen}
-    lost = {hit.record.id: "the judge did not choose it" for hit in search.hits if hit.record.id not in kept}
-    raised = [_raised(hit, place) for place, hit in enumerate(chosen)]
-    empty = None if chosen else f"the judge read {read} and found nothing that matters for this"
-    note = f"the judge read {read} and chose {len(chosen)}"
-    return search.keeping(raised, lost, note).but(judged=True, empty_because=empty)
+def _verified(search: Search, hits: Sequence[Hit], because: str, note: str, nothing: str) -> Search:
+    """These alone, in their order; why the others went, and why nothing is shown where there is none."""
+    kept = {hit.record.id for hit in hits}
+    lost = {hit.record.id: because for hit in search.hits if hit.record.id not in kept}
+    raised = [_raised(hit, place) for place, hit in enumerate(hits)]
+    return search.keeping(raised, lost, note).but(judged=True, empty_because=None if hits else nothing)
 
 
 def _raised(hit: Hit, place: int) -> Hit:
     score = TOP - LESS_EACH * place
-    judged = (
-        rescored(hit, score, "judge") if hit.score > 0 else replace(hit, score=score, why={**hit.why, "judge": 1.0})
-    )
+    unscored = replace(hit, score=score, why={**hit.why, "judge": 1.0})
+    judged = rescored(hit, score, "judge") if hit.score > 0 else unscored
     return replace(judged, why={**judged.why, "relevance": judged.score}) if "relevance" in hit.why else judged
 
 
@@ -154,10 +151,7 @@ def _carry(search: Search, last: Verified | None, because: str, tools: Tools) ->
     held = {} if last is None else _held(last.ids, search, tools)
     there = {hit.record.id: hit for hit in search.hits}
     hits = [there.get(id) or found(record, relevance=TOP) for id, record in held.items()]
-    raised = [_raised(hit, place) for place, hit in enumerate(hits)]
-    lost = {id: because for id in there if id not in held}
-    empty = None if raised else f"nothing is shown that was not verified: {because}"
-    return search.keeping(raised, lost, because).but(judged=True, empty_because=empty)
+    return _verified(search, hits, because, because, f"nothing is shown that was not verified: {because}")
 
 
 def _held(ids: Sequence[str], search: Search, tools: Tools) -> dict[str, Record]:

@@ -11,6 +11,7 @@ been kept out, the question goes through the stages once more (`pipeline.run`), 
 heard of the crowd is put beside what that finds.
 """
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
 from datetime import datetime
@@ -58,7 +59,7 @@ class Believed:
         reasons = {hit.record.id: not_believed(hit.record, search, tools) for hit in search.hits}
         dropped = {id: reason for id, reason in reasons.items() if reason}
         note = f"as of {search.as_of.isoformat()}" if search.as_of else None
-        return search.keeping([hit for hit in search.hits if hit.record.id not in dropped], dropped, note)
+        return search.keeping(search.hits, dropped, note)
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,7 +72,7 @@ class Abstain:
     unless_covered: float = 0.3  # a question for a word gets what holds it, however common it is
 
     def __call__(self, search: Search, tools: Tools) -> Search:
-        if search.chance is None or _decided(search):
+        if search.chance is None or search.min_relevance is not None or search.judged:  # others have decided
             return search
         best = max(search.hits, key=lambda hit: hit.score, default=None)
         below = self.below if best is None or _is_memory(best, tools) else self.elsewhere
@@ -79,11 +80,6 @@ class Abstain:
             return search
         because = _too_unlikely(search.chance, below)
         return search.keeping((), {hit.record.id: because for hit in search.hits}).but(empty_because=because)
-
-
-def _decided(search: Search) -> bool:
-    """Whether the caller or a judge has said what is to be shown."""
-    return search.min_relevance is not None or search.judged
 
 
 def _too_unlikely(chance: float, below: float) -> str:
@@ -107,15 +103,13 @@ class DropUnlikely:
     said: float = 0.005  # relevance of a turn or a part of a document: hardly anything below it ever mattered
 
     def __call__(self, search: Search, tools: Tools) -> Search:
-        return search if search.judged else self._likely(search, tools)
-
-    def _likely(self, search: Search, tools: Tools) -> Search:
+        if search.judged:
+            return search
         first = max(search.hits, key=lambda hit: hit.score, default=None)
         best = log_odds(first.score) if first else 0.0
         weighed = [hit for hit in search.hits if not self._spares(hit, first, search.min_relevance)]
         reasons = {hit.record.id: self._unlikely(hit, best, search.min_relevance, tools) for hit in weighed}
-        lost = {id: reason for id, reason in reasons.items() if reason}
-        return search.keeping([hit for hit in search.hits if hit.record.id not in lost], lost)
+        return search.keeping(search.hits, {id: reason for id, reason in reasons.items() if reason})
 
     def _spares(self, hit: Hit, first: Hit | None, least: float | None) -> bool:
         if least is not None or first is None:
@@ -181,10 +175,9 @@ class DropWeak:
 
     def __call__(self, search: Search, tools: Tools) -> Search:
         best = max((hit.score for hit in search.hits), default=0.0)
-        kept = [hit for hit in search.hits if hit.score >= best * self.share]
         weak = [hit for hit in search.hits if hit.score < best * self.share]
         reasons = {h.record.id: f"score {h.score:.3f} is under {self.share:.0%} of the best" for h in weak}
-        return search.keeping(kept, reasons)
+        return search.keeping(search.hits, reasons)
 
 
 @dataclass(frozen=True, slots=True)
@@ -254,8 +247,7 @@ class KeepTop:
         most = max(search.pool(self.most), search.limit)
         best = ordered(search.hits)
         beyond = {hit.record.id: place for place, hit in enumerate(best, 1) if place > most and not held_up(hit.record)}
-        lost = {id: f"place {place}, {most} are looked at" for id, place in beyond.items()}
-        return search.keeping([hit for hit in best if hit.record.id not in lost], lost)
+        return search.keeping(best, {id: f"place {place}, {most} are looked at" for id, place in beyond.items()})
 
 
 @dataclass(frozen=True, slots=True)
@@ -279,7 +271,7 @@ class DropTail:
             weak = best[len(best) - int(self.share * len(best)) :]
             because = f"among the lowest {self.share:.0%}"
         lost = {hit.record.id: f"score {hit.score:.3f} is {because}" for hit in weak if not held_up(hit.record)}
-        return search.keeping([hit for hit in best if hit.record.id not in lost], lost)
+        return search.keeping(best, lost)
 
 
 # ---------------------------------------------------------------- what held when
@@ -377,17 +369,14 @@ class Spread:
     optional: ClassVar[bool] = True
 
     def __call__(self, search: Search, tools: Tools) -> Search:
-        taken: dict[str, int] = {}
-        kept, lost = [], {}
-        for hit in ordered(search.hits):
+        taken, lost, best = Counter[str](), dict[str, str](), ordered(search.hits)
+        for hit in best:
             session = hit.record.provenance.session
             if session is not None and not held_up(hit.record):
-                taken[session] = taken.get(session, 0) + 1
+                taken[session] += 1
                 if taken[session] > self.most:
                     lost[hit.record.id] = f"session {session} has {self.most} better ones already"
-                    continue
-            kept.append(hit)
-        return search.keeping(kept, lost)
+        return search.keeping(best, lost)
 
 
 @dataclass(frozen=True, slots=True)
@@ -406,7 +395,7 @@ class SayOnce:
             for hit, twin in zip(best, twins, strict=True)
             if twin is not None and not held_up(hit.record)
         }
-        return search.keeping([hit for hit in search.hits if hit.record.id not in lost], lost)
+        return search.keeping(search.hits, lost)
 
 
 class Heard:

@@ -30,7 +30,7 @@ from memorist.records import Hit, Record, Signal
 from memorist.store.nouns import Lesson, shelf_of
 from memorist.text.question import question_of
 from memorist.text.words import query_terms
-from memorist.worth import held_up, logistic, vouched_for
+from memorist.worth import held_up, log_odds, logistic, vouched_for
 
 if TYPE_CHECKING:
     from memorist.models.embed import Floats
@@ -158,17 +158,12 @@ class Lessons:
         if not search.taught:
             return search
         hits = [*search.hits, *_brought(search, tools)]
-        says = {
-            hit.record.id: _verdicts(hit.record, search.taught[hit.record.number]) for hit in hits if _is(hit, search)
-        }
+        known = [hit.record for hit in hits if hit.record.number in search.taught]
+        says = {record.id: _verdicts(record, search.taught[record.number]) for record in known}
         if not any(says.values()):
             return search
         moved = _placed({hit.record.id: _moved(hit, search) for hit in hits}, hits, says)
         return search.but(hits=tuple(ordered(rescored(hit, moved[hit.record.id], "lesson") for hit in hits)))
-
-
-def _is(hit: Hit, search: Search) -> bool:
-    return hit.record.number in search.taught
 
 
 def _verdicts(record: Record, taught: Taught) -> float:
@@ -183,9 +178,9 @@ def _verdicts(record: Record, taught: Taught) -> float:
 
 def _moved(hit: Hit, search: Search) -> float:
     """Its score with the log-odds of what was learnt. What others say against the user's word only changes its place."""
-    if not _is(hit, search):
+    taught = search.taught.get(hit.record.number)
+    if taught is None:
         return hit.score
-    taught = search.taught[hit.record.number]
     both = _verdicts(hit.record, taught)
     if both < 0 and hit.record.origin in ("user", "recorded"):
         both = max(both, min(0.0, taught.users))
@@ -234,9 +229,6 @@ def _brought(search: Search, tools: Tools) -> list[Hit]:
     missing = [number for number in search.wanted if number not in there]
     records = tools.store.get(sorted(missing), search.where) if missing else []
     useful = [record for record in records if _verdicts(record, search.taught[record.number]) >= BROUGHT]
-    unfound = Signal("standing", 1.0, 1.0, math.log(UNFOUND / (1 - UNFOUND)))
-    return [
-        Hit(record, UNFOUND, {"relevance": UNFOUND}, (unfound,))
-        for record in useful
-        if not_believed(record, search, tools) is None
-    ]
+    believed = [record for record in useful if not_believed(record, search, tools) is None]
+    unfound = Signal("standing", 1.0, 1.0, log_odds(UNFOUND))
+    return [Hit(record, UNFOUND, {"relevance": UNFOUND}, (unfound,)) for record in believed]

@@ -41,7 +41,8 @@ class NewestFirst:
 
     def __call__(self, search: Search, tools: Tools) -> Search:
         best = _with_newer(ordered(search.hits)[: self.most], search, tools)
-        by_time = sorted((hit for hit in best if _states(hit.record, tools)), key=_stated, reverse=True)
+        stating = (hit for hit in best if _states(hit.record, tools))
+        by_time = sorted(stating, key=lambda hit: _key(hit.record), reverse=True)
         taken = _replaced(by_time, search.query)
         if not taken:
             return search
@@ -89,10 +90,6 @@ def _states(record: Record, tools: Tools) -> bool:
     return kind.layer == MEMORY and not kind.append_only
 
 
-def _stated(hit: Hit) -> tuple[datetime, int]:
-    return _key(hit.record)
-
-
 def _key(record: Record) -> tuple[datetime, int]:
     return record.times.stated, record.number
 
@@ -111,11 +108,10 @@ def _replaced(by_time: Sequence[Hit], question: str) -> dict[str, Newer]:
         if levels[place] < best - WEAK:
             continue
         before = zip(by_time[:place], levels, strict=False)
-        newer = next(
-            (new for new, level in before if _takes_the_place(new, old, levels[place] - level, question)), None
-        )
-        if newer is not None:
-            found[old.record.id] = Newer(newer, _surely(old.record.text, newer.record.text))
+        newer = (new for new, level in before if _takes_the_place(new, old, levels[place] - level, question))
+        if new := next(newer, None):
+            was, now = old.record.text, new.record.text
+            found[old.record.id] = Newer(new, bool(_another_value(was, now)) or pairs.flags(was, now))
     return found
 
 
@@ -128,11 +124,8 @@ def _takes_the_place(new: Hit, old: Hit, better: float, question: str) -> bool:
         return False
     if was.provenance.speaker != now.provenance.speaker and (claims(was.text).personal or claims(now.text).personal):
         return False
-    return (
-        _stated_later(now, was)
-        and _says_so(new, old, flagged, better)
-        and not _only_the_older(question, was.text, now.text)
-    )
+    later = _stated_later(now, was) and _says_so(new, old, flagged, better)
+    return later and not _only_the_older(question, was.text, now.text)
 
 
 def _may_take_it(new: Hit, old: Hit, better: float) -> bool:
@@ -141,12 +134,9 @@ def _may_take_it(new: Hit, old: Hit, better: float) -> bool:
     was, now = old.record.text, new.record.text
     if (old.score > new.score and better > FAR) or not pairs.meet(was, now):
         return False
-    tells = old.score > new.score or glance(now).tells or bool(slots_in(now))
-    return tells and _may_say_so(was, now, better)
-
-
-def _may_say_so(was: str, now: str, better: float) -> bool:
-    """Whether a rule or the classifier could say so at all: what most pairs are left out by is looked at first."""
+    if not (old.score > new.score or glance(now).tells or slots_in(now)):
+        return False
+    # Whether the classifier or a rule could say so at all: what most pairs are left out by is looked at first.
     return pairs.may_reach(was, now, pairs.least("order") + max(0.0, better)) or bool(_another_value(was, now))
 
 
@@ -180,10 +170,6 @@ def _another_value(was: str, now: str) -> bool | None:
     if not before or not after:
         return None
     return same_slot(before[0], after[0]) and other_value(before[0], after[0])
-
-
-def _surely(was: str, now: str) -> bool:
-    return bool(_another_value(was, now)) or pairs.flags(was, now)
 
 
 def _only_the_older(question: str, was: str, now: str) -> bool:

@@ -197,27 +197,23 @@ def _beside(record: Record, score: float, because: str) -> Hit:
 
 def _corrections(said: Sequence[Hit], search: Search, tools: Tools) -> dict[int, Record]:
     """For each of these turns that was corrected the correction, by the turn's number."""
-    chains = _said_next([hit.record.number for hit in said], search, tools)
-    held = _held(sorted({number for chain in chains.values() for number in chain}), search, tools)
+    chains = _following([hit.record.number for hit in said], NEXT, search, tools)
+    spoke = {
+        number: [fact.number for fact in then if (fact.role, fact.speaker) == (first.role, first.speaker)]
+        for number, (first, *then) in chains.items()
+    }
+    held = _held(sorted({number for later in spoke.values() for number in later}), search, tools)
     found = {}
     for hit in said:
-        later = map(held.get, chains.get(hit.record.number, ()))
-        found[hit.record.number] = _corrected_by(hit.record, [record for record in later if record is not None])
-    return {number: right for number, right in found.items() if right is not None}
+        later = filter(None, map(held.get, spoke.get(hit.record.number, ())))
+        if right := _corrected_by(hit.record, later):
+            found[hit.record.number] = right
+    return found
 
 
 def _held(numbers: Sequence[int], search: Search, tools: Tools) -> dict[int, Record]:
     read = tools.store.get(numbers, search.where) if numbers else []
     return {record.number: record for record in read if not not_believed(record, search, tools)}
-
-
-def _said_next(numbers: Sequence[int], search: Search, tools: Tools) -> dict[int, list[int]]:
-    """For each of these turns which of the next few the same speaker said."""
-    chains = _following(numbers, NEXT, search, tools)
-    return {
-        number: [fact.number for fact in then if (fact.role, fact.speaker) == (first.role, first.speaker)]
-        for number, (first, *then) in chains.items()
-    }
 
 
 def _following(numbers: Sequence[int], most: int, search: Search, tools: Tools) -> dict[int, list[Fact]]:
@@ -236,7 +232,7 @@ def _following(numbers: Sequence[int], most: int, search: Search, tools: Tools) 
     return chains
 
 
-def _corrected_by(said: Record, later: Sequence[Record]) -> Record | None:
+def _corrected_by(said: Record, later: Iterable[Record]) -> Record | None:
     """The last of what the same speaker said next that corrects it: it must follow at once, or speak of the same."""
     found, at_once = None, True
     for record in later:

@@ -10,7 +10,7 @@ are compiled when they are looked for, in a time of the processor that is bounde
 """
 
 import time
-from collections.abc import Iterator, Sequence, Set
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import NamedTuple
 from weakref import WeakKeyDictionary
@@ -31,9 +31,7 @@ from memorist.text.triggers import FIRED, MOST_TRIGGERS, Occurring, Trigger, is_
 from memorist.worth import log_odds, logistic
 
 MOST_ARMED = 1000  # memories with triggers that a question looks at, the newest
-LONGEST_LOOK = (
-    0.05  # seconds of the processor for all of them: a process that has to wait for it must not lose a warning
-)
+LONGEST_LOOK = 0.05  # seconds of the processor for all of them: who has to wait for it must not lose a warning
 LONGEST_MADE_READY = 0.25  # more of them, where patterns are to be compiled: a process does that once
 SURE_TO_SHOW = 0.9  # the score of what comes up, at least
 BETWEEN_FIRED = 0.1  # log-odds between those that come up together
@@ -47,15 +45,8 @@ class Armed(NamedTuple):
     said: tuple[str, ...]
 
 
-@dataclass(slots=True)
-class Arsenal:
-    """What is armed on some shelves, as it was when the setting said that."""
-
-    setting: str
-    armed: list[Armed]
-
-
-_KNOWN: "WeakKeyDictionary[Store, dict[tuple[Shelf, ...], Arsenal]]" = WeakKeyDictionary()
+# What is armed on some shelves, and what the setting said then.
+_KNOWN: "WeakKeyDictionary[Store, dict[tuple[Shelf, ...], tuple[str, list[Armed]]]]" = WeakKeyDictionary()
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,21 +74,20 @@ class Triggered:
 def _told(fired: Sequence[tuple[Record, Trigger]], most: int, late: str | None) -> str | None:
     """What the trace says: which came up, by what, and what was left out."""
     told = [f"[id:{record.number}] by {trigger.said!r}" for record, trigger in fired[:most]]
-    left = len(fired) - most
-    return (
-        "; ".join((*told, *[f"{left} more came up and are left out"] * (left > 0), *([late] if late else ()))) or None
-    )
+    if len(fired) > most:
+        told.append(f"{len(fired) - most} more came up and are left out")
+    return "; ".join([*told, *([late] if late else ())]) or None
 
 
 def _armed(shelves: tuple[Shelf, ...], setting: str, store: Store) -> list[Armed]:
     """What may come up on these shelves. It is kept until a memory with triggers is written."""
     sets = _KNOWN.setdefault(store, {})
     known = sets.get(shelves)
-    if known is None or known.setting != setting:
+    if known is None or known[0] != setting:
         if len(sets) >= KEPT_SETS:
             sets.clear()
-        known = sets[shelves] = Arsenal(setting, _read(shelves, store))
-    return known.armed
+        known = sets[shelves] = setting, _read(shelves, store)
+    return known[1]
 
 
 def _read(shelves: Sequence[Shelf], store: Store) -> list[Armed]:
@@ -129,22 +119,17 @@ def _met(armed: Sequence[Armed], context: Occurring, search: Search) -> tuple[di
     began, made_ready = time.thread_time(), 0.0
     for place, each in enumerate(armed):
         now = time.thread_time()
-        if place and (_is_late(now - began - made_ready, made_ready) or search.left() == 0):
-            return found, _missed({other.id for other in armed[place:]} - found.keys())
+        late = now - began - made_ready > LONGEST_LOOK or made_ready > LONGEST_MADE_READY
+        if place and (late or search.left() == 0):
+            missed = {other.id for other in armed[place:]} - found.keys()
+            told = f"not all triggers of {len(missed)} memories were looked for: they took too long"
+            return found, told if missed else None
         triggers = usable(each.said)
         made_ready += time.thread_time() - now
         trigger = context.meets(triggers)
         if trigger is not None:
             found.setdefault(each.id, trigger)
     return found, None
-
-
-def _is_late(looked: float, made_ready: float) -> bool:
-    return looked > LONGEST_LOOK or made_ready > LONGEST_MADE_READY
-
-
-def _missed(ids: Set[str]) -> str | None:
-    return f"not all triggers of {len(ids)} memories were looked for: they took too long" if ids else None
 
 
 def _allowed(found: dict[str, Trigger], search: Search, tools: Tools) -> Iterator[tuple[Record, Trigger]]:
@@ -163,10 +148,8 @@ def _first(fired: Sequence[Record], hits: Sequence[Hit]) -> list[Hit]:
     """All hits, with these before the others. What was found anyhow keeps what else is known of it."""
     known = {hit.record.id: hit for hit in hits}
     others = [hit for hit in hits if hit.record.id not in {record.id for record in fired}]
-    return [
-        *map(lambda record, score: _lifted(record, known.get(record.id), score), fired, _scores(fired, hits)),
-        *others,
-    ]
+    scores = zip(fired, _scores(fired, hits), strict=True)
+    return [*(_lifted(record, known.get(record.id), score) for record, score in scores), *others]
 
 
 def _scores(fired: Sequence[Record], hits: Sequence[Hit]) -> list[float]:

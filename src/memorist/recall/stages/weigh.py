@@ -86,9 +86,8 @@ class Suspect:
     weight: float = 0.5
 
     def __call__(self, search: Search, tools: Tools) -> Search:
-        lowered = {
-            hit.record.id: weighed(hit, {"injection": self.weight}) for hit in search.hits if suspect(hit.record)
-        }
+        suspects = [hit for hit in search.hits if suspect(hit.record)]
+        lowered = {hit.record.id: weighed(hit, {"injection": self.weight}) for hit in suspects}
         if not lowered:
             return search
         hits = ordered(lowered.get(hit.record.id, hit) for hit in search.hits)
@@ -135,10 +134,8 @@ class FavourKinds:
         favour = dict(zip(named, (self.first, self.second), strict=False))
         if not favour:
             return search
-        hits = [
-            weighed(hit, {"favoured": favour.get(LIKE.get(hit.record.kind, hit.record.kind), 1.0)})
-            for hit in search.hits
-        ]
+        by = [favour.get(LIKE.get(hit.record.kind, hit.record.kind), 1.0) for hit in search.hits]
+        hits = [weighed(hit, {"favoured": factor}) for hit, factor in zip(search.hits, by, strict=True)]
         note = "the question speaks of " + ", ".join(f"{kind} (×{by:g})" for kind, by in favour.items())
         return search.but(hits=tuple(hits), note=note)
 

@@ -83,11 +83,8 @@ class ExpandAliases:
         for space, scope in dict.fromkeys((shelf.space, shelf.scope) for shelf in search.shelves):
             for word, others in chosen(tools.store, space, scope).aliases.items():
                 own[word] = (*own.get(word, ()), *others)
-        for word, others in own.items():
+        for word, others in {**own, **(USUAL if self.usual else {}), **own}.items():
             yield from _both_ways(word, others)
-        for word, others in USUAL.items() if self.usual else ():
-            if word not in own:
-                yield from _both_ways(word, others)
 
 
 def effective(own: Aliases) -> dict[str, tuple[str, ...]]:
@@ -253,10 +250,6 @@ def _overtaking(held: Mapping[int, tuple[Record, float]], least: float, lift: Li
     return best[min(2 * search.limit, len(best)) - 1] / least + 1e-9  # equals do not count
 
 
-def _more_important(level: float, search: Search) -> list[Where]:
-    return [search.where.also("importance", "gt", level)] if level < 1 else []
-
-
 def _voted(record: Record, now: datetime) -> float:
     return reinforced(worth.score(record.counters)) * faded(record.times.used or record.times.at, now)
 
@@ -275,7 +268,10 @@ def _less_doubted_or_fresher(level: float, search: Search) -> list[Where]:
 
 LIFTS: Mapping[str, Lift | None] = {
     "nothing": None,
-    "importance": Lift(lambda record, now: important(record, now, {}), _more_important),
+    "importance": Lift(
+        lambda record, now: important(record, now, {}),
+        lambda level, search: [search.where.also("importance", "gt", level)] if level < 1 else [],
+    ),
     "votes": Lift(_voted, _less_doubted_or_fresher),
 }
 
@@ -375,14 +371,8 @@ class Scale:
         norm = bm25.K1 * (1 - bm25.B + bm25.B * length / self.average)
         score = 0.0
         for group in self.groups.values():
-            score += max(
-                (
-                    self.weights[t] * share * counts[t] * (bm25.K1 + 1) / (counts[t] + norm)
-                    for t, share in group.items()
-                    if t in counts
-                ),
-                default=0.0,
-            )
+            held = [(self.weights[term] * share, counts[term]) for term, share in group.items() if term in counts]
+            score += max([weight * count * (bm25.K1 + 1) / (count + norm) for weight, count in held], default=0.0)
         return score
 
 
