@@ -30,6 +30,7 @@ from memorist.surfaces.http.keys import KeyRing
 from memorist.surfaces.http.verbs import HttpCall, answered
 from memorist.surfaces.http.work import Memories, Work, needs_notes
 from memorist.surfaces.http.workers import Worker, WorkerAnswer, Workers, WorkerSetup, _AskedMemories, usual_count
+from memorist.upkeep.due import Slices
 
 from .conftest import Cli
 from .serving import LONG, Client, process, served
@@ -165,13 +166,16 @@ def test_a_worker_that_is_asked_with_one_key_after_another_mixes_nothing_up(serv
     assert not [text for text in (*TEXTS, *own.values()) if text in said]
 
 
-def test_upkeep_is_started_in_no_worker(tmp_path: Path) -> None:
+def test_upkeep_is_started_in_no_worker(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     Path(os.environ["MEMORIST_CONFIG"]).write_text('design = "curated"\n')  # which has it done on opening
+    begun: list[Any] = []
+    monkeypatch.setattr(Slices, "_slice", lambda *given: begun.append(given))
     for kind, starts in ((_AskedMemories, False), (Memories, True)):
         memories = kind(str(tmp_path / f"{starts}.db"), "atlas", None, 2)
         with memories.seen_by(Visitor(""), None) as memory:
             memory._count_use()
-            assert (memory._slices._thread is not None) == starts
+            memory._slices.join()
+            assert bool(begun) == starts
         memories.close()
 
 

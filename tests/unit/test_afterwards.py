@@ -45,13 +45,9 @@ in_ram = pytest.mark.parametrize("keen", ["ram"], indirect=True)
 
 def settled(memory: Memory) -> Memory:
     """Once what follows the last retrievals was done."""
-    for _ in range(100):
-        memory._slices.join(60)
-        if not memory._slices._after:
-            return memory
-        assert memory._slices._asked
-        memory._slices._start(*memory._slices._asked, due=False)
-    raise AssertionError("it was never done")
+    memory._slices.join(60)
+    assert not memory._slices._after
+    return memory
 
 
 @pytest.mark.covers("S4-15")
@@ -65,6 +61,21 @@ def test_a_question_that_found_nothing_is_a_gap_until_something_answers_it(keen:
     answer = keen.remember("The billing queue uses RabbitMQ as its broker").record
     [known] = settled(keen).gaps()
     assert answer and known.answer and known.answer.id == answer.id
+
+
+@in_ram
+def test_what_is_asked_while_a_slice_ends_is_followed_by_it(keen: Memory, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whoever asks then finds it at work, and begins no other."""
+    plain, others = due.Slices._once, ["where does amber keep its keys?"]
+
+    def once(slices: due.Slices, *given: Any) -> None:
+        plain(slices, *given)
+        if others:
+            keen.recall(others.pop())
+
+    monkeypatch.setattr(due.Slices, "_once", once)
+    keen.recall(ASKED)
+    assert len(settled(keen).gaps()) == 2
 
 
 @in_ram
@@ -413,5 +424,7 @@ def test_reading_makes_way_stands_on_the_list_once_and_leaves_a_model_to_those_w
             assert after is not None and len(after._list) == 1
             memory._slices._wanted(None, memory._caller)
             assert after, "what is left on the list is done later"
+        assert memory._slices._asked
+        memory._slices._start(*memory._slices._asked, due=False)  # as the next turn would
         assert len(findings(settled(memory))) == 1
         assert chat.asked == [], "of one call nothing is to spare"

@@ -268,6 +268,19 @@ class Slices:
             log.warning("upkeep in the background failed: %s", self.problem)
 
     def _slice(self, run: Callable[..., list[Report]], jobs: tuple[Job, ...] | None, who: Access) -> None:
+        """One slice, and another for what came meanwhile of retrievals: whoever brought it found this thread at work."""
+        self._once(run, jobs, who)
+        while self._goes_on():
+            self._once(run, None, who)
+
+    def _goes_on(self) -> bool:
+        with self._lock:
+            if self._after and not self._stops():
+                return True
+            self._thread = None  # from now on another thread is begun
+            return False
+
+    def _once(self, run: Callable[..., list[Report]], jobs: tuple[Job, ...] | None, who: Access) -> None:
         """What follows the last retrievals, and then the jobs; None: those that it makes due."""
         begun, caller = time.monotonic(), self._caller(who)
         try:

@@ -7,6 +7,7 @@ Processes that open the same old file at once queue on SQLite's own write lock a
 """
 
 import hashlib
+import re
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import closing
 from datetime import UTC, datetime
@@ -23,6 +24,7 @@ from memorist.store.sqlite.connection import SET, committed, one_moment
 from memorist.text.visible import visible
 
 SCHEMA = Path(__file__).parent / "schema"
+STEP = re.compile(r"\d{4}_.+\.sql")
 APPLICATION_ID = 0x6D656D6F  # "memo", written into the file's header
 RESTORE = "`memorist backup --restore FILE` brings a backup back"
 FOREIGN = (
@@ -53,10 +55,10 @@ class Migration:
 
 
 def migrations_in(folder: Path) -> list[Migration]:
-    steps = [
-        Migration(int(file.stem[:4]), file.stem, file.read_text(encoding="utf-8"))
-        for file in sorted(folder.glob("[0-9][0-9][0-9][0-9]_*.sql"))
-    ]
+    files = sorted(
+        file for file in folder.iterdir() if STEP.fullmatch(file.name)
+    )  # which `glob` may give up without a word
+    steps = [Migration(int(file.stem[:4]), file.stem, file.read_text(encoding="utf-8")) for file in files]
     assert [step.number for step in steps] == list(range(1, len(steps) + 1)), "steps are numbered 1, 2, 3 …"
     return steps
 
