@@ -45,8 +45,8 @@ from memorist.worth import TYPED
 if TYPE_CHECKING:
     from memorist.remember.extract import Finding
 
-MARKS = ("resolved", "asked_for", TYPED)  # in a finding's data, where they are so
-TOLD = ("rule", "home", "subject", "worked", *MARKS, "agents")  # the keys that mark a finding's data
+TOLD_IF_SO = ("resolved", "asked_for", TYPED)  # in a finding's data, where they are so
+TOLD = ("rule", "home", "subject", "worked", *TOLD_IF_SO, "agents")  # the keys that mark a finding's data
 FINDINGS_AT_MOST = 10_000  # weighed at once, the newest
 POINTS: Mapping[str, int] = {
     "user-intent": 5,
@@ -127,7 +127,7 @@ def _drafts(heard: Overheard, common: Draft, home: str) -> Iterator[tuple[Draft,
 
 def _filled(common: Draft, found: "Finding", home: str) -> Draft:
     told = {"rule": found.rule, "home": home, "subject": found.subject, "worked": found.worked}
-    marks = {name: True for name in MARKS if getattr(found, name)}
+    marks = {name: True for name in TOLD_IF_SO if getattr(found, name)}
     return replace(
         common,
         text=found.text,

@@ -68,7 +68,7 @@ class _Search:
         for link in self._links(sorted(living)):
             self._note(held, link.a, [link.evidence or ""])
         for event in newest_first(self.by.store):
-            self._note(held, event.record, [event.because or "", *strings_in(event.before or {})])
+            self._note(held, event.record, strings_in([event.because, event.before]))
         self.readable = {record.id: record.number for record in self._get(sorted(held), Where(self.by.access))}
         return {id: types for id, types in held.items() if id in living}
 

@@ -8,7 +8,7 @@ a loss: upkeep makes it again.
 
 import itertools
 import struct
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -102,9 +102,7 @@ class VectorKeeper(Reader):
                 raise Conflict(f"there is no generation {generation.id} of vectors any more")
             _check_layers(generation, known[generation.id].layers if generation.id else LAYERS)
             if generation.state == "current":
-                for each in known.values():  # it takes its layers from those that were
-                    if each.id != generation.id and each.state == "current":
-                        _save(one, each, each.without(generation.layers))
+                _take_layers(one, generation, known.values())
             if generation.id:
                 return _save(one, known[generation.id], generation)
             sql = "INSERT INTO generations (model, dimension, state, layers, at) VALUES (?, ?, ?, ?, ?)"
@@ -216,6 +214,13 @@ def _check_layers(generation: Generation, allowed: Sequence[str]) -> None:
     if not generation.layers or not {*generation.layers} <= {*allowed}:
         wrong = ", ".join(generation.layers)[:60] or "none"
         raise Invalid(f"a generation of vectors is for some of {', '.join(allowed)}, not for {wrong}")
+
+
+def _take_layers(one: apsw.Connection, generation: Generation, known: Iterable[Generation]) -> None:
+    """From those that were current."""
+    for each in known:
+        if each.id != generation.id and each.state == "current":
+            _save(one, each, each.without(generation.layers))
 
 
 def _save(one: apsw.Connection, old: Generation, new: Generation) -> Generation:
