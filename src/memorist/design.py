@@ -94,6 +94,11 @@ class Proposal:
     most: int | None = None  # questions that are asked at once, of those that nobody was asked before
 
 
+def told(asks: Sequence[Ask], reader: Access) -> str | None:
+    """The questions that somebody with that access may be told of."""
+    return "; ".join(ask.summary for ask in asks if reader.may_read(ask.details["scope"])) or None
+
+
 def itself(record: Record) -> Record:
     """The edit of a proposal that only asks, or that fills."""
     return record

@@ -15,6 +15,7 @@ import threading
 from collections.abc import Callable
 from dataclasses import replace
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -25,7 +26,7 @@ from memorist import Memory
 from memorist.files import follow as following
 from memorist.files import transcripts
 from memorist.files.follow import Follower
-from memorist.files.projections import Rendered, Target, readable, rendered
+from memorist.files.projections import Rendered, Target, readable
 from memorist.files.transcripts import append, file_of, read
 from memorist.store.files import unfinished_prefix
 from memorist.store.open import restore
@@ -153,7 +154,9 @@ def test_a_file_that_is_written_whole_is_written_anew(
         where = readable(memory, scope).also("kind", "eq", "fact").also("state", "eq", "active")
         return b"".join(record.text.encode() + b"\n" for record in memory._tools.store.find(where, Order("number")))
 
-    monkeypatch.setattr(following, "PROJECTIONS", (*following.PROJECTIONS, rendered("facts.txt", facts)))
+    monkeypatch.setattr(
+        following, "PROJECTIONS", (*following.PROJECTIONS, partial(Rendered, name="facts.txt", render=facts))
+    )
     with Memory(tmp_path / "memory.db", project="atlas") as memory:
         Follower(memory, folder).follow()
         assert not (folder / "facts.txt").exists()

@@ -17,6 +17,7 @@ import os
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import asdict, dataclass, replace
+from functools import partial
 from pathlib import Path
 from threading import get_ident
 from typing import cast, get_args
@@ -31,12 +32,12 @@ from memorist.files.projections import (
     Changed,
     Maker,
     Projection,
+    Rendered,
     Target,
     Wipe,
     content,
     must_be_no_link,
     opened,
-    rendered,
 )
 from memorist.files.transcripts import FOLDER, INDEX, Transcripts, name_of
 from memorist.memory import Memory
@@ -83,8 +84,8 @@ class MemoryPage:
 PROJECTIONS: tuple[Maker, ...] = (
     Transcripts,
     MemoryPage,
-    rendered(tasks_json.TASKS_FILE, tasks_json.render),
-    rendered(items.ITEMS_FILE, items.render),
+    partial(Rendered, name=tasks_json.TASKS_FILE, render=tasks_json.render),
+    partial(Rendered, name=items.ITEMS_FILE, render=items.render),
 )
 WAIT = 30.0  # seconds for another process that follows
 ERASING_WAIT = 5.0

@@ -10,7 +10,6 @@ import os
 import stat
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
 from typing import BinaryIO, Protocol
 
@@ -99,11 +98,6 @@ class Rendered:
     @property
     def _file(self) -> Path:
         return self.target.folder / self.name
-
-
-def rendered(name: str, render: Callable[[Memory, str], bytes]) -> Maker:
-    """The maker of such a file, for the table of projections."""
-    return partial(Rendered, name=name, render=render)
 
 
 def readable(memory: Memory, scope: str) -> Where:

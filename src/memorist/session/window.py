@@ -217,13 +217,9 @@ def _as_text(pane: Pane) -> dict[str, Any]:
 
 
 def pane_of(turn: Record, count: TokenCounter, part: Part = "turn") -> Pane:
-    return _pane(glimpse_of(turn), count, part)
-
-
-def glimpse_of(turn: Record) -> Glimpse:
-    return Glimpse(
-        turn.number, turn.id, turn.version, turn.text, turn.provenance.role, turn.origin, turn.trust, turn.data
-    )
+    said = turn.provenance.role
+    seen = Glimpse(turn.number, turn.id, turn.version, turn.text, said, turn.origin, turn.trust, turn.data)
+    return _pane(seen, count, part)
 
 
 def _pane(turn: Glimpse, count: TokenCounter, part: Part = "turn") -> Pane:

@@ -17,7 +17,7 @@ from datetime import timedelta
 from typing import ClassVar
 
 from memorist.access import Access
-from memorist.design import Design, Job, Promotion, Proposal, Tools
+from memorist.design import Design, Job, Promotion, Proposal, Tools, told
 from memorist.errors import MemoristError
 from memorist.records import Report
 from memorist.remember.changes import Caller
@@ -150,7 +150,7 @@ class Runner:
     def _advice(self, proposal: Proposal) -> str | None:
         advice, reader = proposal.advice, self.reader or self.by.access
         if advice is None and proposal.asks:
-            return "; ".join(ask.summary for ask in proposal.asks if reader.may_read(ask.details["scope"])) or None
+            return told(proposal.asks, reader)
         return advice(reader) if callable(advice) else advice
 
     def run(self, job: Job) -> Report:

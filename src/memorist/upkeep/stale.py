@@ -7,11 +7,12 @@ is approved goes to the archive, and `undo` brings it back.
 
 from collections.abc import Iterator, Sequence
 from datetime import datetime, timedelta
+from functools import partial
 from itertools import takewhile
 from typing import Any, ClassVar
 
 from memorist.access import Access, family_of
-from memorist.design import Ask, Proposal, Tools
+from memorist.design import Ask, Proposal, Tools, itself, told
 from memorist.kinds import OTHER_SECTION, SECTIONS
 from memorist.lazy import dataclass
 from memorist.records import Record
@@ -35,11 +36,7 @@ class StaleSections:
 
     def propose(self, who: Access, tools: Tools) -> Proposal:
         asks = () if jumped(tools) else tuple(self._asks(who, tools))
-
-        def said(reader: Access) -> str | None:
-            return "; ".join(ask.summary for ask in asks if reader.may_read(ask.details["scope"])) or None
-
-        return Proposal("forgotten", lambda record: record, UNNEEDED, (), said, asks)
+        return Proposal("forgotten", itself, UNNEEDED, (), partial(told, asks), asks)
 
     def _asks(self, who: Access, tools: Tools) -> Iterator[Ask]:
         since = tools.clock() - timedelta(days=self.days)

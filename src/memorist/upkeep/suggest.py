@@ -12,11 +12,12 @@ import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from itertools import takewhile
 from typing import Any, ClassVar, TypeVar
 
 from memorist.access import Access, family_of
-from memorist.design import Ask, Proposal, Tools, itself
+from memorist.design import Ask, Proposal, Tools, itself, told
 from memorist.recall.stages.words import effective
 from memorist.records import Record
 from memorist.remember.edit import use_key
@@ -56,11 +57,7 @@ class SuggestAliases:
                 by_scope.setdefault(record.scope, []).append(record)
         asks = [ask for scope, records in by_scope.items() for ask in self._asks(scope, records, who, tools)]
         asks = asks[: self.most]
-
-        def said(reader: Access) -> str | None:
-            return "; ".join(ask.summary for ask in asks if reader.may_read(ask.details["scope"])) or None
-
-        return Proposal("changed", itself, BECAUSE, (), said, tuple(asks))
+        return Proposal("changed", itself, BECAUSE, (), partial(told, asks), asks)
 
     def _asks(self, scope: str, records: Sequence[Record], who: Access, tools: Tools) -> Iterator[Ask]:
         signs, outright = Counter[Pair](), set[Pair]()
