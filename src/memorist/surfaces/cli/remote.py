@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 from memorist import checks
 from memorist.access import Access, access_for
-from memorist.client import Client, Talk
+from memorist.client import Client, asked_part
 from memorist.errors import Invalid, MemoristError, NotFound
 from memorist.kinds import KINDS
 from memorist.project import Project, resolve_project
@@ -68,16 +68,16 @@ class Remote(Client):
     def _whose(self) -> dict[str, str]:
         return {}
 
-    def part(self, session: str, part: str, user: str | None, **given: Any) -> Any:
+    def part(self, part: str, given: Mapping[str, Any]) -> Any:
         """What a conversation is asked without being opened."""
-        return self._ask(Talk(session, None, user).asked(part, given))
+        return self._ask(asked_part(part, given))
 
     def talk(self, session: str, limit: int, user: str | None) -> tuple[Record | None, list[Record]]:
         """A conversation: its record, if it has one, and its last turns."""
         where = scope_of(None, user) or self.home
         found = self.list({"kind": "session", "session": session, "scope": where}, limit=1)
         try:
-            return next(iter(found), None), self.part(session, "turns", user, limit=limit)
+            return next(iter(found), None), self.part("turns", {"session": session, "user": user, "limit": limit})
         except NotFound:
             return None, []
 
