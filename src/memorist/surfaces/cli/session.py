@@ -131,10 +131,7 @@ def fork(place: Place, session: str, new: str | None = None, user: str | None = 
     _must_be_known(place, session, user)
     with opened(place, wait=PATIENCE["writing"]) as memory:
         asked = {"session": session, "user": user, "id": new, **given}
-        if isinstance(memory, Memory):
-            record = wire.call(memory, "session.fork", asked)
-        else:
-            record = memory.part("fork", asked)
+        record = wire.call(memory, "session.fork", asked) if isinstance(memory, Memory) else memory.part("fork", asked)
     return Screen.of(place.json).answer(record, f"{record.title}: forked from {session}")
 
 
