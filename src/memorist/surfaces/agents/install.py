@@ -368,10 +368,7 @@ def _holders_made(before: bytes | None, after: bytes | None, file: Path, client:
     """The members that hold our entries and were not there before, each as its path."""
     if file.suffix != ".json":
         return ()
-    old, new = (
-        {} if content is None else splice.read(whole.text_of(content, file) or EMPTY, file)
-        for content in (before, after)
-    )
+    old, new = (splice.read(whole.text_of(content or b"", file) or EMPTY, file) for content in (before, after))
     paths = [client.servers.path]
     if client.hooks is not None:
         paths += [("hooks",), *(("hooks", event) for event in client.hooks.events.values())]

@@ -121,19 +121,11 @@ def _edited(record: Record) -> str:
 # ---------------------------------------------------------------- in
 
 
-def import_command(
-    place: Place,
-    paths: Sequence[str] = (),
-    dry_run: bool = False,
-    own: bool = False,
-    document: bool = False,
-    yes: bool = False,
-) -> int:
+def import_command(place: Place, paths: Sequence[str] = (), own: bool = False, yes: bool = False, **how: Any) -> int:
     with opened(place, narrowed=False) as memory:
-        if own and not _vouched(memory, yes or dry_run):
+        if own and not _vouched(memory, yes or how.get("dry_run", False)):
             return arguments.declined()
-        how: dict[str, Any] = {"scope": place.scope, "dry_run": dry_run, "own": own, "document": document}
-        told, home = _brought(memory, paths, how), memory.home
+        told, home = _brought(memory, paths, {**how, "scope": place.scope, "own": own}), memory.home
     _show_all(told, own, place.scope or home, Screen.of(place.json))
     return _name_problems([problem for done in told for problem in done.problems])
 
@@ -271,8 +263,11 @@ def export_command(
 
 
 def _to_file(target: Path, lines: Iterator[str], memory: Memory, screen: Screen) -> None:
+    if os.path.lexists(target):
+        raise Invalid(f"{target} is there already; name a new file")
     written = _Written(memory.status()["records"])
-    _write_new(target, written.noting(lines), memory)
+    with noting_copy(memory._tools.store, target) if isinstance(memory, Memory) else nullcontext():
+        write_new(target, written.noting(lines))
     said = f"{screen.styled('exported', 'good')} {memories(written.count)} to {one_line(str(target))}"
     screen.answer({"export": target, "memories": written.count, "bytes": target.stat().st_size}, said)
 
@@ -342,13 +337,6 @@ def _name_left_out(memory: Memory, where: Mapping[str, Any]) -> None:
         shown = ", ".join(f"{count:,} in {one_line(scope)}" for scope, count in [*scopes.items()][:SHOWN_SCOPES])
         more = " …" if len(scopes) > SHOWN_SCOPES else ""
         aside(f"not of this project, and left out: {shown}{more}; --scope SCOPE exports one, --all everything")
-
-
-def _write_new(target: Path, lines: Iterator[str], memory: Memory) -> None:
-    if os.path.lexists(target):
-        raise Invalid(f"{target} is there already; name a new file")
-    with noting_copy(memory._tools.store, target) if isinstance(memory, Memory) else nullcontext():
-        write_new(target, lines)
 
 
 # ---------------------------------------------------------------- the table

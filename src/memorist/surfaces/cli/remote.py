@@ -40,12 +40,6 @@ SHELL_STEPS = tuple(
         ("scope=(?= puts)", "--scope"),
     )
 )  # the next step of an import: as a server says it (`http/more.py`), and as it is at a shell
-# Of the commands that are no verbs by themselves, those that do all they do by verbs, or by the streams of a server.
-ALSO = (
-    "export", "import", "ingest", "narrative add", "narrative list", "task add", "task list", "task move", "project list",
-    "project rename", "project merge", "session list", "session show", "session turn", "session note", "session close",
-    "session fork",
-)  # fmt: skip
 
 
 class Remote(Client):
@@ -97,7 +91,7 @@ class Remote(Client):
         return (f"{line}\n" for line in self.export_lines(**_said(asked)))
 
     def brought(
-        self, paths: Sequence[str], scope: str | None, dry_run: bool, own: bool, document: bool
+        self, paths: Sequence[str], scope: str | None, own: bool, dry_run: bool = False, document: bool = False
     ) -> "list[Imported]":
         """What became of these files, each of which is sent as it is read. All are looked at before the first is sent."""
         if own:
@@ -165,11 +159,3 @@ def opened(place: "Place") -> Iterator["Memory"]:
     named = place.project if place.project is not None else settings.load(Path.cwd()).project
     with Remote(place.server or "", resolve_project(named, Path.cwd())) as there:
         yield cast("Memory", there)
-
-
-def must_reach(name: str, is_verb: bool, values: Mapping[str, Any], otherwise: str) -> None:
-    """Refuses a command that needs the files of this machine; `otherwise` is how to stay there."""
-    if not is_verb and name not in ALSO:
-        raise Invalid(f"`memorist {name}` works on a store of this machine; name it with --db; {otherwise}")
-    if values.keys() & {"watch", "follow"}:
-        raise Invalid(f"--watch and --follow stay with a store of this machine; name it with --db; {otherwise}")
