@@ -369,11 +369,9 @@ def _holders_made(before: bytes | None, after: bytes | None, file: Path, client:
     if file.suffix != ".json":
         return ()
     old, new = (splice.read(whole.text_of(content or b"", file) or EMPTY, file) for content in (before, after))
-    paths = [client.servers.path]
-    if client.hooks is not None:
-        paths += [("hooks",), *(("hooks", event) for event in client.hooks.events.values())]
-    made = [path for path in paths if splice.at(old, path) is None and splice.at(new, path) is not None]
-    return tuple("/".join(path) for path in made)
+    events = client.hooks.names if client.hooks else ()
+    paths = [client.servers.path, ("hooks",), *(("hooks", event) for event in events)]
+    return tuple("/".join(path) for path in paths if splice.at(old, path) is None and splice.at(new, path) is not None)
 
 
 def _without(client: Agent, file: Path, of: Sequence[Place], book: "_Book") -> FileChange:
