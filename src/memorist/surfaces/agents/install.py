@@ -498,14 +498,12 @@ def _digest(content: bytes | None) -> str:
 
 def _installed(each: dict[str, Any]) -> Installed:
     holders = each.get("holders")
-    return Installed(
-        **{
-            **each,
-            "entries": tuple(each["entries"]),
-            "holders": None if holders is None else tuple(holders),
-            "folders": tuple(each.get("folders", ())),
-        }
-    )
+    lists = {
+        "entries": tuple(each["entries"]),
+        "holders": None if holders is None else tuple(holders),
+        "folders": tuple(each.get("folders", ())),
+    }
+    return Installed(**{**each, **lists})
 
 
 def _has_ours(change: FileChange) -> bool:
@@ -577,21 +575,17 @@ class _Book:
             (self.folder / "before" / noted.before).unlink(missing_ok=True)
         self.forgotten.update(noted.folders if noted else ())
         if self.files:
-            self._write()
-        else:
-            self._remove()
+            return self._write()
+        # Nothing of ours is anywhere any more. The lock stays: two could hold two of them.
+        (self.folder / "installed.json").unlink(missing_ok=True)
+        with suppress(OSError):  # there is none, or somebody put something into it
+            (self.folder / "before").rmdir()
 
     def remove_folders(self) -> None:
         """Those of forgotten files, the innermost first."""
         for folder in sorted(self.forgotten, key=len, reverse=True):
             with suppress(OSError):  # somebody put something into it
                 Path(folder).rmdir()
-
-    def _remove(self) -> None:
-        """Nothing of ours is anywhere any more. The lock stays: two could hold two of them."""
-        (self.folder / "installed.json").unlink(missing_ok=True)
-        with suppress(OSError):  # there is none, or somebody put something into it
-            (self.folder / "before").rmdir()
 
     def _keep(self, change: FileChange) -> str | None:
         if change.before is None:

@@ -28,12 +28,7 @@ from memorist.surfaces.http.work import Memories
 from memorist.text.visible import quoted
 
 MOST_OPEN = 16  # memories that stay open
-CALLS_AT_ONCE = {
-    "reading": 8,
-    "writing": 2,
-    "waiting": 4,
-    "long": 1,
-}  # calls of each lane at a time; none waits for another lane
+CALLS_AT_ONCE = {"reading": 8, "writing": 2, "waiting": 4, "long": 1}  # of each lane; none waits for another lane
 SURFACE = "mcp"
 NOWHERE = f"unserved-{secrets.token_hex(8)}"  # a project that has nothing, and gets nothing
 
