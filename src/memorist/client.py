@@ -28,9 +28,11 @@ from memorist.aio import SessionToOpen
 from memorist.commands import SESSION_PARTS, VERBS, Verb
 from memorist.conversation import WAIT, Busy
 from memorist.errors import Conflict, Invalid, MemoristError, StoreUnavailable
+from memorist.memory import Memory
 from memorist.noun import plain
 from memorist.records import Draft, Hit, Outcome, Record, iso, zoned
 from memorist.relay import Awaited, Direct, SessionVerbs, Verbs
+from memorist.session.session import Session
 from memorist.surfaces import settings, wire
 
 if TYPE_CHECKING:
@@ -87,6 +89,10 @@ def asked(verb: Verb, given: Mapping[str, Any]) -> Sent:
     if method in ("GET", "DELETE"):
         return Sent(verb, method, path, tuple(_words(told)), None)
     return Sent(verb, method, path, (), told)
+
+
+def _asked_verb(verb: str, args: tuple[Any, ...], named: Mapping[str, Any]) -> Sent:
+    return asked(VERBS[verb], bound(getattr(Memory, verb), args, named))
 
 
 @cache
@@ -384,9 +390,7 @@ class Client(_Connected, Verbs, Direct):
                 block = block if line else []
 
     def _do(self, verb: str, args: tuple[Any, ...], named: dict[str, Any]) -> Any:
-        from memorist.memory import Memory
-
-        return self._ask(asked(VERBS[verb], bound(getattr(Memory, verb), args, named)))
+        return self._ask(_asked_verb(verb, args, named))
 
     def _ask(self, what: Sent) -> Any:
         return what.answer(self._read(self._sent(what)))
@@ -456,9 +460,6 @@ class _Talk(SessionVerbs):
 
     def _call(self, verb: str, args: tuple[Any, ...], named: dict[str, Any]) -> Sent | None:
         """The request; that of the memory's own verb for `context` and `recall`, and none for `leave`, since nobody holds it."""
-        from memorist.memory import Memory
-        from memorist.session.session import Session
-
         if self._ended and verb not in ("turns", *OF_THE_MEMORY, "leave", "close"):
             raise Conflict(f"session {self.id} was closed; open it again with session({self.id!r:.60})")
         given = bound(getattr(Session, verb), args, named)
@@ -468,7 +469,7 @@ class _Talk(SessionVerbs):
             whose = {} if self._user is None or "scope" in given else {"user": self._user}
             agent = {"agent": self.agent} if verb == "context" else {}
             named = {"session": self.id, **agent, **whose, **given}
-            return asked(VERBS[verb], bound(getattr(Memory, verb), (), named))
+            return _asked_verb(verb, (), named)
         return self._part(verb, given)
 
     def _part(self, part: str, given: Mapping[str, Any]) -> Sent:
@@ -576,9 +577,7 @@ class AsyncClient(_Connected, Verbs, Awaited):
         return AsyncClientSession(self, await self._ask(what), agent, user)
 
     async def _do(self, verb: str, args: tuple[Any, ...], named: dict[str, Any]) -> Any:
-        from memorist.memory import Memory
-
-        return await self._ask(asked(VERBS[verb], bound(getattr(Memory, verb), args, named)))
+        return await self._ask(_asked_verb(verb, args, named))
 
     async def _ask(self, what: Sent) -> Any:
         return what.answer(self._read(await self._sent(what)))
