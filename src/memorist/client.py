@@ -28,9 +28,11 @@ from memorist.aio import SessionToOpen
 from memorist.commands import SESSION_PARTS, VERBS, Verb
 from memorist.conversation import WAIT, Busy
 from memorist.errors import Conflict, Invalid, MemoristError, StoreUnavailable
+from memorist.memory import Memory
 from memorist.noun import plain
 from memorist.records import Draft, Hit, Outcome, Record, iso, zoned
 from memorist.relay import Awaited, Direct, SessionVerbs, Verbs
+from memorist.session.session import Session
 from memorist.surfaces import settings, wire
 
 if TYPE_CHECKING:
@@ -87,6 +89,10 @@ def asked(verb: Verb, given: Mapping[str, Any]) -> Sent:
     if method in ("GET", "DELETE"):
         return Sent(verb, method, path, tuple(_words(told)), None)
     return Sent(verb, method, path, (), told)
+
+
+def _asked_verb(verb: str, args: tuple[Any, ...], named: Mapping[str, Any]) -> Sent:
+    return asked(VERBS[verb], bound(getattr(Memory, verb), args, named))
 
 
 @cache
@@ -384,9 +390,7 @@ class Client(_Connected, Verbs, Direct):
                 block = block if line else []
 
     def _do(self, verb: str, args: tuple[Any, ...], named: dict[str, Any]) -> Any:
-        from memorist.memory import Memory
-
-        return self._ask(asked(VERBS[verb], bound(getattr(Memory, verb), args, named)))
+        return self._ask(_asked_verb(verb, args, named))
 
     def _ask(self, what: Sent) -> Any:
         return what.answer(self._read(self._sent(what)))
@@ -431,14 +435,53 @@ class Client(_Connected, Verbs, Direct):
             return self._http
 
 
-class ClientSession(SessionVerbs, Direct):
-    """`Session` behind a server. It ends with the `with` block, or with `close`."""
+def asked_part(part: str, given: Mapping[str, Any]) -> Sent:
+    """The request for a part of a session, which the arguments name."""
+    return asked(SESSION_PARTS[f"session.{part}"], {name: value for name, value in given.items() if value is not None})
 
-    def __init__(self, client: Client, record: Record, agent: str | None, user: str | None) -> None:
-        self._client, self._opened, self._talk = client, record, Talk(str(record.title), agent, user)
+
+class _Talk(SessionVerbs):
+    """A session behind a server: what it is called, and how its verbs are asked for."""
+
+    def __init__(self, client: Any, record: Record, agent: str | None, user: str | None) -> None:
+        self._client, self._opened, self._agent, self._user = client, record, agent, user
+        self._ended = False
 
     def __repr__(self) -> str:
-        return f"<ClientSession {self.id} at {self._client.url}>"
+        return f"<{type(self).__name__} {self.id} at {self._client.url}>"
+
+    @property
+    def id(self) -> str:
+        return str(self._opened.title)
+
+    @property
+    def agent(self) -> str | None:
+        return self._agent
+
+    def _call(self, verb: str, args: tuple[Any, ...], named: dict[str, Any]) -> Sent | None:
+        """The request; that of the memory's own verb for `context` and `recall`, and none for `leave`, since nobody holds it."""
+        if self._ended and verb not in ("turns", *OF_THE_MEMORY, "leave", "close"):
+            raise Conflict(f"session {self.id} was closed; open it again with session({self.id!r:.60})")
+        given = bound(getattr(Session, verb), args, named)
+        if verb == "leave":
+            return None
+        if verb in OF_THE_MEMORY:
+            whose = {} if self._user is None or "scope" in given else {"user": self._user}
+            agent = {"agent": self.agent} if verb == "context" else {}
+            named = {"session": self.id, **agent, **whose, **given}
+            return _asked_verb(verb, (), named)
+        return self._part(verb, given)
+
+    def _part(self, part: str, given: Mapping[str, Any]) -> Sent:
+        return asked_part(part, {"session": self.id, "agent": self.agent, "user": self._user, **given})
+
+    def _after(self, verb: str, answer: Any) -> Any:
+        self._ended = self._ended or verb == "close"
+        return answer
+
+
+class ClientSession(_Talk, Direct):
+    """`Session` behind a server. It ends with the `with` block, or with `close`."""
 
     def __enter__(self) -> Self:
         return self
@@ -451,60 +494,19 @@ class ClientSession(SessionVerbs, Direct):
             self.close(fast=True)
 
     @property
-    def id(self) -> str:
-        return self._talk.id
-
-    @property
-    def agent(self) -> str | None:
-        return self._talk.agent
-
-    @property
     def record(self) -> Record:
         """Its record, as it is now."""
-        return self._client.get(self._opened.id)
+        found: Record = self._client.get(self._opened.id)
+        return found
 
     def fork(self, id: str | None = None, agent: str | None = None) -> "ClientSession":
         """`Session.fork`: another session that begins with what was said and noted in this one."""
-        record = self._client._ask(self._talk.asked("fork", {"id": id, "agent": agent or self.agent}))
-        return ClientSession(self._client, record, agent or self.agent, self._talk.user)
+        record = self._client._ask(self._part("fork", {"id": id, "agent": agent or self.agent}))
+        return ClientSession(self._client, record, agent or self.agent, self._user)
 
     def _do(self, verb: str, args: tuple[Any, ...], named: dict[str, Any]) -> Any:
-        what = self._talk.call(verb, args, named)
-        return None if what is None else self._talk.after(verb, self._client._ask(what))
-
-
-class Talk:
-    """What a session behind a server is called, and how its verbs are asked for."""
-
-    def __init__(self, id: str, agent: str | None, user: str | None) -> None:
-        self.id, self.agent, self.user = id, agent, user
-        self._ended = False
-
-    def call(self, verb: str, args: tuple[Any, ...], named: dict[str, Any]) -> Sent | None:
-        """The request; that of the memory's own verb for `context` and `recall`, and none for `leave`, since nobody holds it."""
-        from memorist.memory import Memory
-        from memorist.session.session import Session
-
-        if self._ended and verb not in ("turns", *OF_THE_MEMORY, "leave", "close"):
-            raise Conflict(f"session {self.id} was closed; open it again with session({self.id!r:.60})")
-        given = bound(getattr(Session, verb), args, named)
-        if verb == "leave":
-            return None
-        if verb in OF_THE_MEMORY:
-            whose = {} if self.user is None or "scope" in given else {"user": self.user}
-            agent = {"agent": self.agent} if verb == "context" else {}
-            named = {"session": self.id, **agent, **whose, **given}
-            return asked(VERBS[verb], bound(getattr(Memory, verb), (), named))
-        return self.asked(verb, given)
-
-    def asked(self, part: str, given: Mapping[str, Any]) -> Sent:
-        whose = {"agent": self.agent, "user": self.user}
-        known = {name: value for name, value in (whose | dict(given)).items() if value is not None}
-        return asked(SESSION_PARTS[f"session.{part}"], {"session": self.id, **known})
-
-    def after(self, verb: str, answer: Any) -> Any:
-        self._ended = self._ended or verb == "close"
-        return answer
+        what = self._call(verb, args, named)
+        return None if what is None else self._after(verb, self._client._ask(what))
 
 
 # ---------------------------------------------------------------- awaited
@@ -575,9 +577,7 @@ class AsyncClient(_Connected, Verbs, Awaited):
         return AsyncClientSession(self, await self._ask(what), agent, user)
 
     async def _do(self, verb: str, args: tuple[Any, ...], named: dict[str, Any]) -> Any:
-        from memorist.memory import Memory
-
-        return await self._ask(asked(VERBS[verb], bound(getattr(Memory, verb), args, named)))
+        return await self._ask(_asked_verb(verb, args, named))
 
     async def _ask(self, what: Sent) -> Any:
         return what.answer(self._read(await self._sent(what)))
@@ -632,14 +632,8 @@ async def _encoded(lines: AsyncIterable[str] | Iterable[str]) -> AsyncIterator[b
             yield _as_sent(line)
 
 
-class AsyncClientSession(SessionVerbs, Awaited):
+class AsyncClientSession(_Talk, Awaited):
     """`AsyncSession` behind a server. It ends with the `async with` block, or with `close`."""
-
-    def __init__(self, client: AsyncClient, record: Record, agent: str | None, user: str | None) -> None:
-        self._client, self._opened, self._talk = client, record, Talk(str(record.title), agent, user)
-
-    def __repr__(self) -> str:
-        return f"<AsyncClientSession {self.id} at {self._client.url}>"
 
     async def __aenter__(self) -> Self:
         return self
@@ -652,23 +646,16 @@ class AsyncClientSession(SessionVerbs, Awaited):
             await self.close(fast=True)
 
     @property
-    def id(self) -> str:
-        return self._talk.id
-
-    @property
-    def agent(self) -> str | None:
-        return self._talk.agent
-
-    @property
     def record(self) -> Coroutine[Any, Any, Record]:
         """Its record, as it is now: `await session.record`."""
-        return self._client.get(self._opened.id)
+        found: Coroutine[Any, Any, Record] = self._client.get(self._opened.id)
+        return found
 
     def fork(self, id: str | None = None, agent: str | None = None) -> "SessionToOpen[AsyncClientSession]":
         """`Session.fork`: another session that begins with what was said and noted in this one."""
-        what = self._talk.asked("fork", {"id": id, "agent": agent or self.agent})
-        return SessionToOpen(partial(self._client._session, what, agent or self.agent, self._talk.user))
+        what = self._part("fork", {"id": id, "agent": agent or self.agent})
+        return SessionToOpen(partial(self._client._session, what, agent or self.agent, self._user))
 
     async def _do(self, verb: str, args: tuple[Any, ...], named: dict[str, Any]) -> Any:
-        what = self._talk.call(verb, args, named)
-        return None if what is None else self._talk.after(verb, await self._client._ask(what))
+        what = self._call(verb, args, named)
+        return None if what is None else self._after(verb, await self._client._ask(what))

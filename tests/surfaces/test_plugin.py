@@ -57,12 +57,12 @@ def test_the_bundle_starts_what_an_installation_starts() -> None:
 
 
 def test_the_command_is_in_every_shape() -> None:
-    toml = tomllib.loads(skills.SLASH_COMMANDS["gemini"]())
+    toml = tomllib.loads(skills.SLASH_COMMANDS["gemini"])
     assert toml["description"] and "{{args}}" in toml["prompt"]
     for name in ("claude-code", "opencode"):
-        head, body = skills.SLASH_COMMANDS[name]().removeprefix("---\n").split("\n---\n")
+        head, body = skills.SLASH_COMMANDS[name].removeprefix("---\n").split("\n---\n")
         assert head.startswith("description: ") and "$ARGUMENTS" in body
-    assert skills.SLASH_COMMANDS["codex"]().startswith("---\nname: memorist\ndescription: ")
+    assert skills.SLASH_COMMANDS["codex"].startswith("---\nname: memorist\ndescription: ")
     assert {name for name, each in CLIENTS.items() if each.command} == set(skills.SLASH_COMMANDS)
 
 

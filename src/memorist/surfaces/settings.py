@@ -173,8 +173,9 @@ def get_setting(key: str, directory: Path | None = None) -> str | None:
 def all_settings(directory: Path | None = None) -> dict[str, tuple[str | None, str]]:
     """Every setting as (text, source); of the token only whether there is one."""
     found = _all_of(_layers(directory))
-    hidden = {key: HIDDEN for key in ("token",) if found[key][0] is not None}
-    return {key: (hidden.get(key) or shown(value), source) for key, (value, source) in found.items()}
+    if found["token"][0] is not None:
+        found["token"] = HIDDEN, found["token"][1]
+    return {key: (shown(value), source) for key, (value, source) in found.items()}
 
 
 def set_setting(key: str, value: str, directory: Path | None = None) -> Path:
@@ -205,9 +206,9 @@ def switch(off: bool) -> Path:
 
 def switched_on() -> str | None:
     """When `switch` last switched memory on again; None if it never did."""
-    file = user_file()
+    file = _beside(SWITCHED_ON)
     try:
-        said = (file.parent / SWITCHED_ON).read_text("utf-8").strip() if file else ""
+        said = file.read_text("utf-8").strip() if file else ""
         return said if said and datetime.fromisoformat(said).tzinfo else None
     except (OSError, ValueError):  # none, or not ours
         return None
@@ -224,14 +225,12 @@ def user_file() -> Path | None:
 
 def designs_folder() -> Path | None:
     """Where the user keeps designs of their own, whether it exists or not."""
-    file = user_file()
-    return None if file is None else file.parent / "designs"
+    return _beside("designs")
 
 
 def models_file() -> Path | None:
     """Where the models are named that the user added, whether it exists or not."""
-    file = user_file()
-    return None if file is None else file.parent / "models.toml"
+    return _beside("models.toml")
 
 
 def models_folder() -> Path | None:
@@ -241,8 +240,12 @@ def models_folder() -> Path | None:
 
 def rules_file() -> Path | None:
     """Where the user keeps rules of their own for secrets, whether it exists or not. No other file may name one."""
+    return _beside("redact.toml")
+
+
+def _beside(name: str) -> Path | None:
     file = user_file()
-    return None if file is None else file.parent / "redact.toml"
+    return None if file is None else file.parent / name
 
 
 def own_rules() -> "Own":
@@ -474,7 +477,10 @@ def checked_token(key: str, value: object) -> str:
     return value
 
 
-_TOKENS = f"a whole number of tokens from 1 to {checks.LARGEST_PROMPT:,}"
+_tokens = _must_be(
+    f"a whole number of tokens from 1 to {checks.LARGEST_PROMPT:,}",
+    lambda value: type(value) is int and 1 <= value <= checks.LARGEST_PROMPT,
+)
 CHECKS: dict[str, Callable[[str, Any], Any]] = {
     "db": _path,
     "project": lambda _, value: resolve_project(value, None).name,
@@ -486,7 +492,7 @@ CHECKS: dict[str, Callable[[str, Any], Any]] = {
     "dates": _dates,
     "rerank": lambda _, value: checked_reranker(value),
     "chat": lambda _, value: checked_chat(value),
-    "budget": _must_be(_TOKENS, lambda value: type(value) is int and 1 <= value <= checks.LARGEST_PROMPT),
+    "budget": _tokens,
     "actor": one_line,
     "off": _must_be("true or false", lambda value: isinstance(value, bool)),
     "kinds": _kinds,
@@ -498,7 +504,7 @@ CHECKS: dict[str, Callable[[str, Any], Any]] = {
     "files_mode": lambda key, value: checks.one_of(value, "files.mode", get_args(Files)),
     "files_folder": _must_be("the path of a folder", _is_path),
     "min_free": lambda key, value: checks.size_text(checks.size(value, key)),
-    "hook_tokens": _must_be(_TOKENS, lambda value: type(value) is int and 1 <= value <= checks.LARGEST_PROMPT),
+    "hook_tokens": _tokens,
     "hook_ms": lambda key, value: checks.number(value, key, 1, 60_000),
     "url": server,
     "token": checked_token,

@@ -48,13 +48,8 @@ UNHELD = ("prefetch", "ready")  # the parts for which nobody has to hold it
 WHOSE = ("agent", "user")  # who takes part in a session, and whose it is: said again with each part
 OF_THE_SESSION = ("scope", "home", "user", "session", "agent")  # what of a note the session says
 DEPTH = 100  # of objects and lists inside one another
-OF_THE_MACHINE = (
-    "store",
-    "project_folder",
-    "elsewhere",
-    "settings_problems",
-    "secret_rules_problem",
-)  # parts of a status
+# Parts of a status.
+OF_THE_MACHINE = ("store", "project_folder", "elsewhere", "settings_problems", "secret_rules_problem")
 OF_MANY = "The memories: texts, or objects with the arguments of `remember`."
 
 
@@ -176,8 +171,7 @@ def schema(verb: str) -> Schema:
     for name, each in parameters(verb).items():
         said = _about(verb, name)
         default = {} if each.default in (each.empty, None, ()) else {"default": each.default}
-        annotation = list[str] if each.kind is each.VAR_POSITIONAL else each.annotation
-        found[name] = _schema(annotation) | ({"description": said} if said else {}) | default
+        found[name] = _schema(_annotation(each)) | ({"description": said} if said else {}) | default
     return {"type": "object", "properties": found, "required": needed(verb), "additionalProperties": False}
 
 
@@ -187,8 +181,7 @@ def needed(verb: str) -> list[str]:
 
 
 def _needed(takes: Mapping[str, inspect.Parameter]) -> list[str]:
-    several = inspect.Parameter.VAR_POSITIONAL
-    return [name for name, each in takes.items() if each.default is each.empty and each.kind is not several]
+    return [name for name, each in takes.items() if each.default is each.empty and each.kind is not each.VAR_POSITIONAL]
 
 
 def _about(verb: str, name: str) -> str | None:
@@ -590,10 +583,7 @@ DOORS: Mapping[str, Door] = {
     "busy": Door(503, "The server is busy", StoreUnavailable),
     "disk_low": Door(507, "The disk is nearly full", StoreUnavailable),
 }
-COME_BACK = (
-    "too_many",
-    "busy",
-)  # of the doors those that let the same request in a little later; nothing of it was begun
+COME_BACK = ("too_many", "busy")  # they let the same request in a little later; nothing of it was begun
 
 
 class TurnedAway(MemoristError):

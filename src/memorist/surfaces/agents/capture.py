@@ -32,11 +32,8 @@ from memorist.surfaces.agents import problems
 from memorist.surfaces.agents.moments import SURFACE
 from memorist.text.question import without_private
 
-READ = {
-    "claude-code": "claude_code",
-    "codex": "codex",
-    "gemini": "gemini",
-}  # agents, and what imports their transcripts
+# Agents, and what imports their transcripts.
+READ = {"claude-code": "claude_code", "codex": "codex", "gemini": "gemini"}
 MESSAGES_AT_ONCE = 200  # messages
 QUIET = 24 * 3600  # seconds
 TRANSCRIPT = "transcript"  # where a problem was, for `memorist doctor`
@@ -101,9 +98,8 @@ def _since(memory: Memory) -> str | None:
 def _read(memory: Memory, capture: Capture, until: float | None, close: bool, since: str | None) -> int:
     """Reads one on. It is closed once its session has ended and nothing is left; one whose file is gone has ended."""
     said = 0
-    with closing(
-        _messages(capture, since)
-    ) as found:  # none of a session in which nothing was said, or that was thrown away
+    # There are none of a session in which nothing was said, or that was thrown away.
+    with closing(_messages(capture, since)) as found:
         while some := list(islice(found, MESSAGES_AT_ONCE)):
             _ingest(memory, [message for message, _ in some], capture)
             said += len(some)

@@ -135,19 +135,9 @@ def _nested(unit: int = 1, **more: Any) -> Callable[[str, Moment], Any]:
     return entry
 
 
-def _desktop() -> str:
-    if sys.platform == "darwin":
-        return "Library/Application Support/Claude"
-    return "AppData/Roaming/Claude" if sys.platform == "win32" else ".config/Claude"
-
-
-def _code() -> str:
-    if sys.platform == "darwin":
-        return "Library/Application Support/Code/User"
-    return "AppData/Roaming/Code/User" if sys.platform == "win32" else ".config/Code/User"
-
-
-_STDIO = {"command": MEMORIST, "args": ["mcp"]}
+# Where applications keep their settings, in the user's folder.
+_APPLICATIONS = {"darwin": "Library/Application Support", "win32": "AppData/Roaming"}.get(sys.platform, ".config")
+STDIO = {"command": MEMORIST, "args": ["mcp"]}
 _CLAUDE: Mapping[Moment, str] = {
     "start": "SessionStart", "prompt": "UserPromptSubmit", "compact": "PreCompact", "stop": "Stop", "end": "SessionEnd",
     "helper": "SubagentStart",
@@ -167,7 +157,7 @@ _TABLE = (
     Agent(
         "claude-code", "Claude Code", "claude", ".claude",
         Servers(
-            ("..", ".claude.json"), (".mcp.json",), ("mcpServers",), {"type": "stdio", **_STDIO},
+            ("..", ".claude.json"), (".mcp.json",), ("mcpServers",), {"type": "stdio", **STDIO},
             ("mcp", "add", "--scope", "user", MEMORIST, "--", MEMORIST, "mcp"),
         ),
         "CLAUDE_CONFIG_DIR",
@@ -177,7 +167,7 @@ _TABLE = (
     Agent(
         "codex", "Codex", "codex", ".codex",
         Servers(
-            ("config.toml",), (".codex", "config.toml"), ("mcp_servers",), _STDIO,
+            ("config.toml",), (".codex", "config.toml"), ("mcp_servers",), STDIO,
             ("mcp", "add", MEMORIST, "--", MEMORIST, "mcp"),
         ),
         "CODEX_HOME",
@@ -186,14 +176,14 @@ _TABLE = (
     ),
     Agent(
         "gemini", "Gemini CLI", "gemini", ".gemini",
-        Servers(("settings.json",), (".gemini", "settings.json"), ("mcpServers",), _STDIO),
+        Servers(("settings.json",), (".gemini", "settings.json"), ("mcpServers",), STDIO),
         None,
         Hooks(("settings.json",), (".gemini", "settings.json"), _GEMINI, _nested(1000, name=MEMORIST)),
         Slash(("commands", "memorist.toml"), (".gemini", "commands", "memorist.toml")),
     ),
     Agent(
         "cursor", "Cursor", "cursor", ".cursor",
-        Servers(("mcp.json",), (".cursor", "mcp.json"), ("mcpServers",), _STDIO),
+        Servers(("mcp.json",), (".cursor", "mcp.json"), ("mcpServers",), STDIO),
         None,
         Hooks(("hooks.json",), (".cursor", "hooks.json"), _CURSOR, lambda command, _: {"command": command}, ("version", 1)),
     ),
@@ -205,12 +195,12 @@ _TABLE = (
         Slash(("commands", "memorist.md"), (".opencode", "commands", "memorist.md")),
     ),
     Agent(
-        "claude-desktop", "Claude Desktop", None, _desktop(),
-        Servers(("claude_desktop_config.json",), None, ("mcpServers",), {**_STDIO, "args": ["mcp", "--project", DESK]}),
+        "claude-desktop", "Claude Desktop", None, f"{_APPLICATIONS}/Claude",
+        Servers(("claude_desktop_config.json",), None, ("mcpServers",), {**STDIO, "args": ["mcp", "--project", DESK]}),
     ),
     Agent(
-        "vscode", "VS Code", "code", _code(),
-        Servers(("mcp.json",), (".vscode", "mcp.json"), ("servers",), {"type": "stdio", **_STDIO}),
+        "vscode", "VS Code", "code", f"{_APPLICATIONS}/Code/User",
+        Servers(("mcp.json",), (".vscode", "mcp.json"), ("servers",), {"type": "stdio", **STDIO}),
     ),
 )  # fmt: skip
 CLIENTS: Mapping[str, Agent] = {client.name: client for client in _TABLE}

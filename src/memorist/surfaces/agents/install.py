@@ -95,7 +95,7 @@ class FileChange:
 
 def plan(client: Agent, project: Path | None = None, hooks: bool = True, servers: bool = True) -> list[FileChange]:
     """What an installation would change, file by file."""
-    command = _command(client)
+    _must_be_found(client)
     known = _Book.read()
     changes: dict[Path, FileChange] = {}
     wanted = (*((client.hooks, client.command) if hooks else ()), *((client.servers,) if servers else ()))
@@ -109,7 +109,7 @@ def plan(client: Agent, project: Path | None = None, hooks: bool = True, servers
         elif isinstance(of, Slash) or of.entry is None:
             changes[file] = _with_own(start, of, client, known)
         else:
-            changes[file] = _with_hooks(start, of, client, command, known)
+            changes[file] = _with_hooks(start, of, client, known)
     return [*changes.values()]
 
 
@@ -152,14 +152,13 @@ def _done(change: FileChange) -> FileChange | None:
     return made if whole.put(change.file, change.after, change.before) else None
 
 
-def _command(client: Agent) -> str:
-    """How an agent calls us: by name, since a path dies with the environment it leads into."""
+def _must_be_found(client: Agent) -> None:
+    """An agent calls us by name, since a path dies with the environment it leads into."""
     if shutil.which(MEMORIST) is None:
         raise Refused(
             f"`{MEMORIST}` is not on the PATH, where {client.title} looks for it; install it there (`pipx install {MEMORIST}`, or "
             f"`uv tool install {MEMORIST}`), or activate its environment"
         )
-    return MEMORIST
 
 
 def _real(file: Path, project: Path | None) -> Path:
@@ -186,7 +185,7 @@ def _text(change: FileChange) -> str:
 
 
 def _own_text(of: Hooks | Slash, client: Agent) -> bytes:
-    text = skills.SLASH_COMMANDS[client.name]() if isinstance(of, Slash) else skills.plugin_of_opencode()
+    text = skills.SLASH_COMMANDS[client.name] if isinstance(of, Slash) else skills.plugin_of_opencode()
     return text.encode()
 
 
@@ -204,14 +203,14 @@ def _with_own(change: FileChange, of: Hooks | Slash, client: Agent, known: "_Boo
     return replace(change, after=text, entries=of.names)
 
 
-def _with_hooks(change: FileChange, hooks: Hooks, client: Agent, command: str, known: "_Book") -> FileChange:
+def _with_hooks(change: FileChange, hooks: Hooks, client: Agent, known: "_Book") -> FileChange:
     text, added, told = _text(change), list(change.entries), list(change.told)
     found = splice.read(text, change.file)
     if hooks.head is not None and isinstance(found, Mapping) and hooks.head[0] not in found:
         text = splice.put(text, (hooks.head[0],), hooks.head[1], change.file)
     for moment, event in hooks.events.items():
-        wanted = f"{command} hook {client.name} {event}"
-        there = _ours(found, event, client)
+        wanted = f"{MEMORIST} hook {client.name} {event}"
+        there = ours(found, event, client)
         if reason := _not_put_in(change.file, event, wanted, there, known):
             told.append(reason)
         elif not there and hooks.entry is not None:
@@ -230,15 +229,14 @@ def _not_put_in(file: Path, event: str, wanted: str, there: Sequence[str], known
     return None
 
 
-def _ours(found: Any, event: str, client: Agent) -> list[str]:
+def ours(found: Any, event: str, client: Agent) -> list[str]:
     """The commands of ours that run at that event."""
     commands = [command for entry in _listed(found, event) for command in commands_in(entry)]
     return [command for command in commands if is_hook(command, client.name)]
 
 
 def _listed(found: Any, event: str) -> list[Any]:
-    hooks = found.get("hooks") if isinstance(found, Mapping) else None
-    entries = hooks.get(event) if isinstance(hooks, Mapping) else None
+    entries = splice.at(found, ("hooks", event))
     return entries if isinstance(entries, list) else []
 
 
@@ -266,9 +264,8 @@ def _servers_in(change: FileChange, servers: Servers) -> Mapping[str, Any]:
         return {}
     text = whole.text_of(change.after, change.file)
     found = _table(text, change.file) if change.file.suffix == ".toml" else splice.read(text or EMPTY, change.file)
-    for name in servers.path:
-        found = found.get(name, {}) if isinstance(found, Mapping) else {}
-    return found if isinstance(found, Mapping) else {}
+    listed = splice.at(found, servers.path)
+    return listed if isinstance(listed, Mapping) else {}
 
 
 def _with_table(change: FileChange, servers: Servers) -> bytes:
@@ -282,10 +279,7 @@ def _with_table(change: FileChange, servers: Servers) -> bytes:
     gap = b"" if not before else line if before.endswith(b"\n") else line * 2
     after = before + gap + line.join(row.encode() for row in rows) + line
     wanted = _table(whole.text_of(before, change.file), change.file)
-    inner = wanted
-    for name in servers.path:
-        inner = inner.setdefault(name, {})
-    inner[MEMORIST] = dict(servers.entry)
+    _inner(wanted, servers.path)[MEMORIST] = dict(servers.entry)
     _must_say(_table(whole.text_of(after, change.file), change.file), wanted, change.file)
     return after
 
@@ -366,7 +360,7 @@ def _entries_in(content: bytes | None, file: Path, client: Agent, of: Sequence[P
             found += each.names if MEMORIST.encode() in (content or b"") else ()
         else:
             there = splice.read(_text(change), file)
-            found += [event for event in each.names if _ours(there, event, client)]
+            found += [event for event in each.names if ours(there, event, client)]
     return found
 
 
@@ -374,22 +368,10 @@ def _holders_made(before: bytes | None, after: bytes | None, file: Path, client:
     """The members that hold our entries and were not there before, each as its path."""
     if file.suffix != ".json":
         return ()
-    old, new = (
-        {} if content is None else splice.read(whole.text_of(content, file) or EMPTY, file)
-        for content in (before, after)
-    )
-    paths = [client.servers.path]
-    if client.hooks is not None:
-        paths += [("hooks",), *(("hooks", event) for event in client.hooks.events.values())]
-    return tuple("/".join(path) for path in paths if _has(new, path) and not _has(old, path))
-
-
-def _has(found: Any, path: Sequence[str]) -> bool:
-    for name in path:
-        if not isinstance(found, Mapping) or name not in found:
-            return False
-        found = found[name]
-    return True
+    old, new = (splice.read(whole.text_of(content or b"", file) or EMPTY, file) for content in (before, after))
+    events = client.hooks.names if client.hooks else ()
+    paths = [client.servers.path, ("hooks",), *(("hooks", event) for event in events)]
+    return tuple("/".join(path) for path in paths if splice.at(old, path) is None and splice.at(new, path) is not None)
 
 
 def _without(client: Agent, file: Path, of: Sequence[Place], book: "_Book") -> FileChange:
@@ -424,7 +406,7 @@ def _without_one(change: FileChange, of: Place, client: Agent, holders: Sequence
 def _without_hooks(text: str, client: Agent, file: Path, holders: Sequence[str] | None) -> str:
     """Without our hooks, and the lists and the member that we made for them, if they hold nothing else."""
     found = splice.read(text, file)
-    events = found.get("hooks") if isinstance(found, Mapping) else None
+    events = splice.at(found, ("hooks",))
     if not events or not isinstance(events, Mapping):
         return text
     taken = False
@@ -440,11 +422,8 @@ def _without_hooks(text: str, client: Agent, file: Path, holders: Sequence[str] 
 
 def _without_holder(text: str, path: tuple[str, ...], file: Path, holders: Sequence[str] | None) -> str:
     """Without what held our entries and is empty now. One that was there before us stays as it was."""
-    found: Any = splice.read(text, file)
-    for name in path:
-        found = found.get(name) if isinstance(found, Mapping) else None
-    ours = holders is None or "/".join(path) in holders
-    return splice.take(text, path, file) if ours and found in ({}, []) else text
+    made = holders is None or "/".join(path) in holders
+    return splice.take(text, path, file) if made and splice.at(splice.read(text, file), path) in ({}, []) else text
 
 
 def _to_take(entries: list[Any], event: str, client: Agent) -> Iterator[tuple[splice.Step, ...]]:
@@ -486,7 +465,7 @@ def _without_table(text: str, servers: Servers, file: Path) -> str:
 
 def _inner(table: dict[str, Any], path: Sequence[str]) -> dict[str, Any]:
     for name in path:
-        table = table.get(name, {})
+        table = table.setdefault(name, {})
     return table
 
 
@@ -519,14 +498,12 @@ def _digest(content: bytes | None) -> str:
 
 def _installed(each: dict[str, Any]) -> Installed:
     holders = each.get("holders")
-    return Installed(
-        **{
-            **each,
-            "entries": tuple(each["entries"]),
-            "holders": None if holders is None else tuple(holders),
-            "folders": tuple(each.get("folders", ())),
-        }
-    )
+    lists = {
+        "entries": tuple(each["entries"]),
+        "holders": None if holders is None else tuple(holders),
+        "folders": tuple(each.get("folders", ())),
+    }
+    return Installed(**{**each, **lists})
 
 
 def _has_ours(change: FileChange) -> bool:
@@ -598,21 +575,17 @@ class _Book:
             (self.folder / "before" / noted.before).unlink(missing_ok=True)
         self.forgotten.update(noted.folders if noted else ())
         if self.files:
-            self._write()
-        else:
-            self._remove()
+            return self._write()
+        # Nothing of ours is anywhere any more. The lock stays: two could hold two of them.
+        (self.folder / "installed.json").unlink(missing_ok=True)
+        with suppress(OSError):  # there is none, or somebody put something into it
+            (self.folder / "before").rmdir()
 
     def remove_folders(self) -> None:
         """Those of forgotten files, the innermost first."""
         for folder in sorted(self.forgotten, key=len, reverse=True):
             with suppress(OSError):  # somebody put something into it
                 Path(folder).rmdir()
-
-    def _remove(self) -> None:
-        """Nothing of ours is anywhere any more. The lock stays: two could hold two of them."""
-        (self.folder / "installed.json").unlink(missing_ok=True)
-        with suppress(OSError):  # there is none, or somebody put something into it
-            (self.folder / "before").rmdir()
 
     def _keep(self, change: FileChange) -> str | None:
         if change.before is None:

@@ -12,7 +12,7 @@ of a plugin says nothing where the settings of the agent have the same one (`mem
 """
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from io import BytesIO
 from pathlib import Path
 from typing import Any
@@ -22,7 +22,7 @@ from memorist import __version__
 from memorist.errors import Refused
 from memorist.project import repository_root
 from memorist.surfaces.agents import skills
-from memorist.surfaces.agents.clients import CLIENTS, DESK, MEMORIST, Agent
+from memorist.surfaces.agents.clients import CLIENTS, DESK, MEMORIST, STDIO, Agent
 
 TOLD_IN_SHORT = "A memory for coding agents: what was decided and learned in a project, on this machine, in one file."
 SCHEMAS = "https://agent-plugins.org/schemas/1.0.0"
@@ -62,7 +62,7 @@ def files() -> dict[str, str]:
     owner = {"owner": _ABOUT["author"], "metadata": {"description": TOLD_IN_SHORT}}
     listed = {"name": MEMORIST, **owner, "plugins": [_listed("./claude-code")]}
     listed_for_codex = {"name": MEMORIST, "plugins": [_listed({"source": "local", "path": "./codex"})]}
-    servers = {"mcpServers": {MEMORIST: _server()}}
+    servers = {"mcpServers": {MEMORIST: STDIO}}
     documents = {
         ".claude-plugin/marketplace.json": listed,
         "claude-code/.claude-plugin/plugin.json": dict(_ABOUT),
@@ -83,17 +83,19 @@ def files() -> dict[str, str]:
         "agent-plugins/mcp.json": {
             "$schema": f"{SCHEMAS}/mcp.schema.json",
             # By default it would be the plugin's own folder, which has another name after every update.
-            "mcpServers": {MEMORIST: {"type": "stdio", **_server(), "cwd": "${PLUGIN_DATA}"}},
+            "mcpServers": {MEMORIST: {"type": "stdio", **STDIO, "cwd": "${PLUGIN_DATA}"}},
         },
     }
     ours = {
         "README.md": README,
-        "gemini/commands/memorist.toml": skills.SLASH_COMMANDS["gemini"](),
-        "opencode/commands/memorist.md": skills.SLASH_COMMANDS["opencode"](),
+        "gemini/commands/memorist.toml": skills.SLASH_COMMANDS["gemini"],
+        "opencode/commands/memorist.md": skills.SLASH_COMMANDS["opencode"],
         "opencode/plugins/memorist.js": skills.plugin_of_opencode(),
     }
     written = {path: _written(document) for path, document in documents.items()}
-    return ours | written | dict(_skills("claude-code", "codex", "gemini", "agent-plugins"))
+    folders = ("claude-code", "codex", "gemini", "agent-plugins")
+    asked = {f"{folder}/skills/{each.name}/SKILL.md": each.text for folder in folders for each in skills.SKILLS}
+    return ours | written | asked
 
 
 def bundle() -> bytes:
@@ -154,10 +156,6 @@ def _listed(source: Any) -> dict[str, Any]:
     return {"name": MEMORIST, "source": source, "description": TOLD_IN_SHORT}
 
 
-def _server() -> dict[str, Any]:
-    return {"command": MEMORIST, "args": ["mcp"]}
-
-
 def _hooks(agent: Agent) -> dict[str, Any]:
     assert agent.hooks is not None and agent.hooks.entry is not None
     return {
@@ -166,9 +164,3 @@ def _hooks(agent: Agent) -> dict[str, Any]:
             for moment, event in agent.hooks.events.items()
         }
     }
-
-
-def _skills(*folders: str) -> Iterator[tuple[str, str]]:
-    for folder in folders:
-        for skill in skills.SKILLS:
-            yield f"{folder}/skills/{skill.name}/SKILL.md", skill.text

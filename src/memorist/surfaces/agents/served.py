@@ -181,10 +181,7 @@ def _serve(listening: socket.socket, answered: Answer) -> None:
             return
         if listening.fileno() in ready:
             talk, _ = listening.accept()
-            with (
-                talk,
-                suppress(Exception),
-            ):  # of one who went away, or is no hook of ours, whatever it says
+            with talk, suppress(Exception):  # of one who went away, or is no hook of ours, whatever it says
                 _attend(talk, answered)
 
 

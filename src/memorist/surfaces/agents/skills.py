@@ -61,25 +61,14 @@ _STEPS = (
 )
 
 
-def _for_claude() -> str:
-    head = f"description: {SHORTLY}\nargument-hint: [question]\ndisable-model-invocation: true"
-    return f"---\n{head}\n---\n\n$ARGUMENTS\n\n{_STEPS}\n"
-
-
-def _for_codex() -> str:
-    """It has no commands of users, but `$memorist` names a skill."""
-    return Skill("memorist", f"{SHORTLY} Use it only when the user names it.", _STEPS).text
-
-
-def _for_gemini() -> str:
-    return f'description = "{SHORTLY}"\nprompt = """\n{{{{args}}}}\n\n{_STEPS}\n"""\n'
-
-
-def _for_opencode() -> str:
-    return f"---\ndescription: {SHORTLY}\n---\n\n$ARGUMENTS\n\n{_STEPS}\n"
-
-
-SLASH_COMMANDS = {"claude-code": _for_claude, "codex": _for_codex, "gemini": _for_gemini, "opencode": _for_opencode}
+_HINTS = "\nargument-hint: [question]\ndisable-model-invocation: true"
+SLASH_COMMANDS = {
+    "claude-code": f"---\ndescription: {SHORTLY}{_HINTS}\n---\n\n$ARGUMENTS\n\n{_STEPS}\n",
+    # It has no commands of users, but `$memorist` names a skill.
+    "codex": Skill("memorist", f"{SHORTLY} Use it only when the user names it.", _STEPS).text,
+    "gemini": f'description = "{SHORTLY}"\nprompt = """\n{{{{args}}}}\n\n{_STEPS}\n"""\n',
+    "opencode": f"---\ndescription: {SHORTLY}\n---\n\n$ARGUMENTS\n\n{_STEPS}\n",
+}
 
 
 def plugin_of_opencode() -> str:

@@ -13,7 +13,7 @@ Each reads its own result before it gives it: if that says anything else than wa
 
 import json
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import field
 from pathlib import Path
 from typing import Any
@@ -51,6 +51,13 @@ class _Node:
 def read(text: str, file: Path) -> Any:
     """The value of such a file; an empty one is an empty object."""
     return _scanned(text, file).value
+
+
+def at(found: Any, path: Sequence[str]) -> Any:
+    """What such a value has at that path; None where that leads nowhere."""
+    for name in path:
+        found = found.get(name) if isinstance(found, Mapping) else None
+    return found
 
 
 def put(text: str, path: Sequence[str], value: Any, file: Path) -> str:

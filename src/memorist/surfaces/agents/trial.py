@@ -13,15 +13,15 @@ import signal
 import subprocess
 import threading
 import tomllib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
 from typing import Any
 
 from memorist.errors import Invalid
-from memorist.surfaces.agents import splice
-from memorist.surfaces.agents.clients import MEMORIST, Agent, commands_in, is_hook, is_server
+from memorist.surfaces.agents import install, splice
+from memorist.surfaces.agents.clients import MEMORIST, Agent, is_server
 
 HARMLESS = b'{"prompt": ""}'  # of which no hook makes anything
 TRYING = 15.0  # seconds for each program that is tried
@@ -93,30 +93,24 @@ def _hook(agent: Agent) -> list[str] | None:
     """The words of its hook at a prompt, as its settings have them."""
     if agent.hooks is None:
         return None
-    found = _read(agent.file(agent.hooks, None)).get("hooks")
-    entries = found.get(agent.hooks.events["prompt"]) if isinstance(found, Mapping) else None
-    commands = [each for entry in entries for each in commands_in(entry)] if isinstance(entries, list) else []
-    ours = next((each for each in commands if is_hook(each, agent.name)), None)
-    return shlex.split(ours, posix=os.name == "posix")[:4] if ours else None
+    ours = install.ours(_read(agent.file(agent.hooks, None)), agent.hooks.events["prompt"], agent)
+    return shlex.split(ours[0], posix=os.name == "posix")[:4] if ours else None
 
 
 def _server(agent: Agent) -> list[str] | None:
-    found: Any = _read(agent.file(agent.servers, None))
-    for name in (*agent.servers.path, MEMORIST):
-        found = found.get(name) if isinstance(found, Mapping) else None
+    found = splice.at(_read(agent.file(agent.servers, None)), (*agent.servers.path, MEMORIST))
     if not is_server(found):
         return None
     command, more = found["command"], found.get("args", [])
     return [str(word) for word in (command if isinstance(command, list) else [command, *more])]
 
 
-def _read(file: Path) -> Mapping[str, Any]:
+def _read(file: Path) -> Any:
     try:
         text = file.read_text(encoding="utf-8")
-        found: Any = tomllib.loads(text) if file.suffix == ".toml" else splice.read(text, file)
+        return tomllib.loads(text) if file.suffix == ".toml" else splice.read(text, file)
     except (OSError, ValueError, Invalid):  # which is told where its entries are read
-        return {}
-    return found if isinstance(found, Mapping) else {}
+        return None
 
 
 @cache  # most agents have the same

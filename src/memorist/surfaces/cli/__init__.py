@@ -3,7 +3,7 @@
 app.py        which commands there are, built one at a time from the `commands` of a module; how the program ends
 arguments.py  how commands are spelled, and what the user gave, read
 verbs.py      opens the memory, calls the verb, shows the answer;  watch.py  upkeep at the times of a cron line
-files.py      backup and restore, import and export, edit
+files.py      backup and restore, import and export, index, edit
 config.py     settings, off and on, designs, projects
 bench.py      how well a store answers;  seeds.py  the founding documents' own commands
 completion.py scripts for bash, zsh and fish

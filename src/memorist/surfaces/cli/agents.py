@@ -1,27 +1,32 @@
-"""`memorist install` and `uninstall`: our lines in the settings of coding agents, shown before they are written."""
+"""`memorist install` and `uninstall`: our lines in the settings of coding agents, shown before they are written.
+`memorist receipts`: what agents were told, for how many tokens, and what of it was used."""
 
 from collections.abc import Callable
+from functools import partial
 from itertools import chain
 from operator import attrgetter
 from pathlib import Path
 from typing import Any
 
+from memorist import checks
 from memorist.errors import Invalid, MemoristError, meant
 from memorist.project import repository_root
 from memorist.surfaces.agents import install as lines
 from memorist.surfaces.agents.clients import CLIENTS, Agent
 from memorist.surfaces.cli import hook as answering
-from memorist.surfaces.cli.arguments import JSON, Option
+from memorist.surfaces.cli.arguments import JSON, PLACE, Option
 from memorist.surfaces.cli.screen import Screen, aside, one_line
-from memorist.surfaces.cli.verbs import Place
+from memorist.surfaces.cli.verbs import PATIENCE, Place, opened
 
 EVERY = "all"
+Changing = Callable[[Agent], list[lines.FileChange]]
 WHICH = Option("clients", f"{', '.join(CLIENTS)}, or {EVERY} that are here.", type="texts")
 HERE = Option("here", "In the settings of this project, for everybody who works on it.", "--project", "flag")
 DRY_RUN = Option("dry_run", "Only shows what would change.", "--dry-run", "flag")
 NO_HOOKS = Option("no_hooks", "Only the server of tools.", "--no-hooks", "flag")
 OF_PLUGIN = Option("of_plugin", "Says nothing where the agent's settings have this hook.", "--plugin", "flag")
 NO_MCP = Option("no_mcp", "Only the hooks.", "--no-mcp", "flag")
+LIMIT = Option("limit", "At most so many, the latest; default: 20.", "--limit", "whole")
 
 
 def install(
@@ -37,49 +42,36 @@ def install(
     root, hooks, servers = _root(here), not no_hooks, not no_mcp
     if not hooks and not servers:
         raise Invalid("--no-hooks and --no-mcp leave nothing to install; give one of them")
-
-    def one(client: Agent) -> dict[str, Any]:
-        changes = lines.plan(client, root, hooks, servers)
-        shown = _shown(place, client, changes, "has everything already")
-        if not dry_run:
-            lines.install(client, root, hooks, servers)
-        return shown
-
-    return _each(place, _named(clients, root), one, dry_run)
+    named, plan = _named(clients, root), partial(lines.plan, project=root, hooks=hooks, servers=servers)
+    make = partial(lines.install, project=root, hooks=hooks, servers=servers)
+    return _each(place, named, plan, make, "has everything already", dry_run)
 
 
 def uninstall(place: Place, clients: list[str] | None = None, here: bool = False, dry_run: bool = False) -> int:
     if not clients:
         raise Invalid(f"name what to take our lines out of: {', '.join(CLIENTS)}, or {EVERY}")
     root = _root(here)
-
-    def one(client: Agent) -> dict[str, Any]:
-        changes = lines.removal(client, root)
-        shown = _shown(place, client, changes, "has nothing of ours")
-        if not dry_run:
-            lines.remove(client, root)
-        return shown
-
-    return _each(place, _named(clients, root, found=False), one, dry_run)
+    named, plan = _named(clients, root, found=False), partial(lines.removal, project=root)
+    return _each(place, named, plan, partial(lines.remove, project=root), "has nothing of ours", dry_run)
 
 
-def _each(place: Place, clients: list[Agent], one: Callable[[Agent], dict[str, Any]], dry_run: bool) -> int:
-    """One after the other. What is wrong with one of several is told, and the others go on; the exit code says that it was."""
+def _each(place: Place, clients: list[Agent], plan: Changing, make: Changing, none: str, dry_run: bool) -> int:
+    """One after the other, each shown before it is made. What is wrong with one of several is told, and the others go on; the
+    exit code says that it was."""
     document: dict[str, dict[str, Any]] = {}
     failed: list[MemoristError] = []
     for client in clients:
         try:
-            document[client.name] = one(client)
+            document[client.name] = _shown(place, client, plan(client), none)
+            if not dry_run:
+                make(client)
         except MemoristError as problem:
             if len(clients) == 1:
                 raise
             failed.append(problem)
             aside(one_line(f"{client.title}: {problem}"))
-            document[client.name] = {
-                "files": [],
-                "entries": [],
-                "error": {"code": problem.code, "message": str(problem)},
-            }
+            error = {"code": problem.code, "message": str(problem)}
+            document[client.name] = {"files": [], "entries": [], "error": error}
     _end(place, document, dry_run)
     if failed and not place.json:
         aside(f"{len(failed)} of {len(clients)} agents were left as they are; what is wrong is said above")
@@ -151,6 +143,28 @@ def plugin(place: Place, folder: str) -> int:
     return Screen.of(place.json).answer([str(file) for file in written], *map(str, written))
 
 
+def receipts(place: Place, limit: int = 20) -> int:
+    from memorist.surfaces.agents import receipts as log
+
+    most = checks.whole(limit, "limit", 1, log.LINES_READ)
+    with opened(place, wait=PATIENCE["reading"]) as memory:
+        told = log.told(memory, most)
+    if not told:
+        aside("no agent was told anything here; `memorist install` gives one this memory")
+    rows = [
+        (
+            each["at"].replace(tzinfo=None).isoformat(" ", "minutes"), each["client"], each["session"] or "", each["moment"],
+            f"{each['tokens']:,}", _marks(each["ids"]), _marks(each["used"]),
+        )
+        for each in told
+    ]  # fmt: skip
+    return Screen.of(place.json).table(told, ("at", "agent", "session", "told at", "tokens", "memories", "used"), rows)
+
+
+def _marks(numbers: list[int]) -> str:
+    return " ".join(f"[id:{number}]" for number in numbers)
+
+
 def hook(place: Place, client: str = "", event: str = "", of_plugin: bool = False) -> int:
     """As the program does before it looks at anything else (`app`)."""
     answering.run([client, event, *([answering.FLAG] if of_plugin else [])])
@@ -162,4 +176,5 @@ commands = {
     "plugin": ((Option("folder", "A new folder.", needed=True), JSON), plugin),
     "install": ((WHICH, HERE, DRY_RUN, NO_HOOKS, NO_MCP, JSON), install),
     "uninstall": ((WHICH, HERE, DRY_RUN, JSON), uninstall),
+    "receipts": ((LIMIT, *PLACE), receipts),
 }

@@ -88,17 +88,17 @@ SEEDS = {
 SPELLED = {"memories export": "export"} | {name.replace("_", "-"): name for name in SEEDS}
 # The module that has a command, by the first word of its name; the verbs are in `verbs`.
 MODULES = {
-    **dict.fromkeys(("backup", "import", "export", "edit"), "files"),
+    **dict.fromkeys(("backup", "import", "export", "index", "edit"), "files"),
     **dict.fromkeys(("design", "config", "off", "on"), "config"),
     "project": "project",
     **dict.fromkeys(("session", "ingest"), "session"),
     "model": "model",
     **dict.fromkeys(("mcp", "prompt"), "mcp"),
     **dict.fromkeys(("serve", "key"), "serve"),
-    **dict.fromkeys(("install", "uninstall", "hook", "plugin"), "agents"),
+    **dict.fromkeys(("install", "uninstall", "receipts", "hook", "plugin"), "agents"),
     **dict.fromkeys(("narrative", "task"), "work"),
     **dict.fromkeys((name for name in SEEDS if name not in ("hook", "plugin")), "seeds"),
-    **{name: name for name in ("bench", "completion", "index", "receipts", "sync")},
+    **{name: name for name in ("bench", "completion", "sync")},
 }
 # What other programs call it.
 ELSEWHERE = {

@@ -1,8 +1,8 @@
-"""Files at the command line: backups and their return, import and export, and a memory in an editor.
+"""Files at the command line: backups and their return, import and export, items of a project's files, and a memory in an editor.
 
 A restore asks first: at a terminal by a question, elsewhere by wanting `--yes`. An export is private and never replaces a file;
-what an import cannot read is told on standard error, and the exit code is 1. An edit is a revision like any other, and refuses
-to overwrite what was changed elsewhere while the editor was open.
+what an import or an index cannot read is told on standard error, and the exit code is 1. An edit is a revision like any other, and
+refuses to overwrite what was changed elsewhere while the editor was open.
 """
 
 import json
@@ -121,23 +121,13 @@ def _edited(record: Record) -> str:
 # ---------------------------------------------------------------- in
 
 
-def import_command(
-    place: Place,
-    paths: Sequence[str] = (),
-    dry_run: bool = False,
-    own: bool = False,
-    document: bool = False,
-    yes: bool = False,
-) -> int:
+def import_command(place: Place, paths: Sequence[str] = (), own: bool = False, yes: bool = False, **how: Any) -> int:
     with opened(place, narrowed=False) as memory:
-        if own and not _vouched(memory, yes or dry_run):
+        if own and not _vouched(memory, yes or how.get("dry_run", False)):
             return arguments.declined()
-        how: dict[str, Any] = {"scope": place.scope, "dry_run": dry_run, "own": own, "document": document}
-        told, home = _brought(memory, paths, how), memory.home
+        told, home = _brought(memory, paths, {**how, "scope": place.scope, "own": own}), memory.home
     _show_all(told, own, place.scope or home, Screen.of(place.json))
-    problems = [problem for done in told for problem in done.problems]
-    _name_problems(problems)
-    return 1 if problems else 0
+    return _name_problems([problem for done in told for problem in done.problems])
 
 
 def _brought(memory: Memory, paths: Sequence[str], how: Mapping[str, Any]) -> list[transfer.Imported]:
@@ -167,11 +157,13 @@ def _home(client: str) -> Path:
     return Path(named or Path.home() / usual)
 
 
-def _name_problems(problems: Sequence[str]) -> None:
+def _name_problems(problems: Sequence[str]) -> int:
+    """→ the exit code"""
     for problem in problems[:SHOWN_PROBLEMS]:
         aside(problem)
     if len(problems) > SHOWN_PROBLEMS:
         aside(f"and {len(problems) - SHOWN_PROBLEMS:,} more; --json names them all")
+    return 1 if problems else 0
 
 
 def _vouched(memory: Memory, unasked: bool) -> bool:
@@ -194,16 +186,23 @@ def _show_all(told: Sequence[transfer.Imported], own: bool, home: str, screen: S
 
 
 def _show_imported(done: transfer.Imported, own: bool, screen: Screen) -> None:
-    number = len(done.files)
-    counts = ", ".join(f"{count:,} {name}" for name, count in done.outcomes.items()) or "no memories"
-    screen.line(f"{screen.styled('imported', 'good')} {number:,} {'file' if number == 1 else 'files'}: {counts}")
+    screen.line(f"{screen.styled('imported', 'good')} {_counted(len(done.files), done.outcomes, 'no memories')}")
     for because, count in done.reasons.items():
         screen.line(f"  {count:,} unchanged: {one_line(because)}")
     for note in done.notes:
         screen.line(f"  {one_line(note)}")
-    if done.batch:
-        confirm = "" if own else f", `memorist review {done.batch} --decide approve` confirms it"
-        screen.line(f"`memorist undo {done.batch}` takes it back{confirm}")
+    _show_batch(done.batch, not own, screen)
+
+
+def _counted(files: int, outcomes: Mapping[str, int], none: str) -> str:
+    counts = ", ".join(f"{count:,} {name}" for name, count in outcomes.items()) or none
+    return f"{files:,} {'file' if files == 1 else 'files'}: {counts}"
+
+
+def _show_batch(batch: str | None, unconfirmed: bool, screen: Screen) -> None:
+    if batch:
+        confirm = f", `memorist review {batch} --decide approve` confirms it" if unconfirmed else ""
+        screen.line(f"`memorist undo {batch}` takes it back{confirm}")
 
 
 def _show_drafts(done: transfer.Imported, home: str, screen: Screen) -> None:
@@ -214,6 +213,28 @@ def _show_drafts(done: transfer.Imported, home: str, screen: Screen) -> None:
     for note in done.notes:
         screen.line(one_line(note))
     aside(f"{memories(done.found)} would be imported")
+
+
+# ---------------------------------------------------------------- items
+
+
+def index(place: Place, paths: Sequence[str] = (), dry_run: bool = False) -> int:
+    """Keeps what the project's files hold as items, and archives those that are not there any more."""
+    from memorist.files import items  # which an import and an export need not wait for
+
+    with opened(place) as memory:
+        done = items.index(memory, paths, dry_run=dry_run)
+    screen = Screen.of(place.json)
+    if screen.json:
+        screen.document(done)
+    else:
+        if dry_run:
+            rows = [(str(d.data["type"]), f"{d.files[0]}:{d.data['line']}", d.text) for d in done.drafts]
+            screen.rows(("type", "where", "text"), rows)
+        what = "would be indexed:" if dry_run else screen.styled("indexed", "good")
+        screen.line(f"{what} {_counted(done.files, done.outcomes, 'no items')}")
+        _show_batch(done.batch, "added" in done.outcomes, screen)
+    return _name_problems([*map(one_line, done.problems)])
 
 
 # ---------------------------------------------------------------- out
@@ -242,8 +263,11 @@ def export_command(
 
 
 def _to_file(target: Path, lines: Iterator[str], memory: Memory, screen: Screen) -> None:
+    if os.path.lexists(target):
+        raise Invalid(f"{target} is there already; name a new file")
     written = _Written(memory.status()["records"])
-    _write_new(target, written.noting(lines), memory)
+    with noting_copy(memory._tools.store, target) if isinstance(memory, Memory) else nullcontext():
+        write_new(target, written.noting(lines))
     said = f"{screen.styled('exported', 'good')} {memories(written.count)} to {one_line(str(target))}"
     screen.answer({"export": target, "memories": written.count, "bytes": target.stat().st_size}, said)
 
@@ -315,13 +339,6 @@ def _name_left_out(memory: Memory, where: Mapping[str, Any]) -> None:
         aside(f"not of this project, and left out: {shown}{more}; --scope SCOPE exports one, --all everything")
 
 
-def _write_new(target: Path, lines: Iterator[str], memory: Memory) -> None:
-    if os.path.lexists(target):
-        raise Invalid(f"{target} is there already; name a new file")
-    with noting_copy(memory._tools.store, target) if isinstance(memory, Memory) else nullcontext():
-        write_new(target, lines)
-
-
 # ---------------------------------------------------------------- the table
 
 BACKUP = (
@@ -354,9 +371,17 @@ EXPORT = (
     Option("layout", "associative: a new folder of JSON files for people, instead of a file.", "--layout"),
     *PLACE,
 )
+INDEX = (
+    Option(
+        "paths", "A file or a folder of the project; several may be given, and all of it without any.", type="paths"
+    ),
+    Option("dry_run", "Shows what is in the files, and keeps nothing.", "--dry-run", "flag"),
+    *PLACE,
+)
 commands: dict[str, tuple[tuple[Option, ...], Callable[..., int]]] = {
     "backup": (BACKUP, backup),
     "import": (IMPORT, import_command),
     "export": (EXPORT, export_command),
+    "index": (INDEX, index),
     "edit": ((Option("id", ARGUMENTS["id"], needed=True), *PLACE), edit),
 }

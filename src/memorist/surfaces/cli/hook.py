@@ -6,6 +6,7 @@ asks the process of a server that runs, and loads nothing for that (`served`).
 """
 
 import math
+import signal
 import sys
 import time
 from collections.abc import Callable, Sequence
@@ -21,7 +22,8 @@ def run(words: Sequence[str], begin: Callable[[], None] = lambda: None) -> None:
     try:
         begin()
         began = time.time()
-        _outlive_the_reader()
+        if hasattr(signal, "SIGPIPE"):  # the agent may be gone before it has read all
+            signal.signal(signal.SIGPIPE, signal.SIG_IGN)
         raw = sys.stdin.buffer.read(served.LARGEST_EVENT + 1)
         told = served.asked(words, raw)
         if told is None:
@@ -56,8 +58,11 @@ def _answer(words: Sequence[str], raw: bytes, say: Callable[[str], None], began:
     if len(named) != 2:
         raise Invalid(f"a hook is called with an agent and an event, not with {' '.join(named)[:60]!r}")
     client, event = named
-    if FLAG in words and _is_in_settings(client, event):
-        return
+    if FLAG in words:
+        from memorist.surfaces.agents import plugin
+
+        if plugin.in_settings(client, event):
+            return
     hooks.answer(client, event, raw, say, began)
 
 
@@ -65,16 +70,3 @@ def _say(document: str) -> None:
     """At once: what is done after it may take longer than the agent waits."""
     sys.stdout.write(document + "\n")
     sys.stdout.flush()
-
-
-def _outlive_the_reader() -> None:
-    import signal
-
-    if hasattr(signal, "SIGPIPE"):
-        signal.signal(signal.SIGPIPE, signal.SIG_IGN)
-
-
-def _is_in_settings(client: str, event: str) -> bool:
-    from memorist.surfaces.agents import plugin
-
-    return plugin.in_settings(client, event)

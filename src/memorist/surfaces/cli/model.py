@@ -128,15 +128,10 @@ def use_model(place: Place, name: str, turns: bool = False, rerank: bool = False
     trial = tried("rerank" if key == "rerank" else "embed", spelled, settings.secret)
     file = settings.set_setting(key, spelled, Path.cwd())
     now, source = settings.all_settings(Path.cwd())[key]
-    document = {
-        key: now,
-        "from": source,
-        "file": file,
-        "trial": trial,
-        "next": ASKED if key == "rerank" else store_needs(place),
-    }
+    then = ASKED if key == "rerank" else store_needs(place)
+    document = {key: now, "from": source, "file": file, "trial": trial, "next": then}
     told = [f"{key} is now {one_line(now or '')} ({one_line(str(file))} was written)", *_shown(trial)]
-    told += [f"  {one_line(str(document['next']))}"] if document["next"] else []
+    told += [f"  {one_line(then)}"] if then else []
     told += [f"  {LEAVES}"] if spelled.lower().startswith("http") else []
     Screen.of(place.json).answer(document, *told)
     if source != str(file):

@@ -7,6 +7,7 @@ project allows. `--scope` narrows that again.
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 from memorist.access import of_the_owner
@@ -49,20 +50,13 @@ def _said(fact: Any) -> str:
     return ", ".join(f"{count:,} {state}" for state, count in fact.items()) if isinstance(fact, dict) else str(fact)
 
 
-def rename(place: Place, **given: Any) -> int:
+def change(verb: str, place: Place, **given: Any) -> int:
     with owned(place) as memory:
-        return _told(memory, memory.rename_project(**given), place)
-
-
-def move(place: Place, old: str, **given: Any) -> int:
-    """The folder moved: what was remembered under its old path is this folder's."""
-    with owned(place) as memory:
-        return _told(memory, memory.rename_project(old, memory.project.scope, **given), place)
-
-
-def merge(place: Place, **given: Any) -> int:
-    with owned(place) as memory:
-        return _told(memory, memory.merge_project(**given), place)
+        if verb == "move":  # the folder did: what was remembered under its old path is this folder's
+            given["new"] = memory.project.scope
+        report: Report = memory.merge_project(**given) if verb == "merge" else memory.rename_project(**given)
+        show.show(show.Result("merge_project", report, memory, {}, False), Screen.of(place.json))
+    return exit_code(report)
 
 
 def assign(place: Place, what: str, to: str) -> int:
@@ -77,19 +71,14 @@ def assign(place: Place, what: str, to: str) -> int:
     )
 
 
-def _told(memory: Memory, report: Report, place: Place) -> int:
-    show.show(show.Result("merge_project", report, memory, {}, False), Screen.of(place.json))
-    return exit_code(report)
-
-
 WHAT = Option("what", meaning("assign", "scope"), needed=True)
 TO = Option("to", meaning("assign", "project"), needed=True)
 OLD, *REST = options_of("rename_project")
 commands: dict[str, tuple[tuple[Option, ...], Callable[..., Any]]] = {
     "project list": (PLACE, list_projects),
     "project show": (PLACE, show_project),
-    "project rename": (options_of("rename_project"), rename),
-    "project move": ((OLD, *(option for option in REST if option.name != "new")), move),
-    "project merge": (options_of("merge_project"), merge),
+    "project rename": (options_of("rename_project"), partial(change, "rename")),
+    "project move": ((OLD, *(option for option in REST if option.name != "new")), partial(change, "move")),
+    "project merge": (options_of("merge_project"), partial(change, "merge")),
     "project assign": ((WHAT, TO, *PLACE), assign),
 }

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 from memorist import checks
 from memorist.access import Access, access_for
-from memorist.client import Client, Talk
+from memorist.client import Client, asked_part
 from memorist.errors import Invalid, MemoristError, NotFound
 from memorist.kinds import KINDS
 from memorist.project import Project, resolve_project
@@ -40,12 +40,6 @@ SHELL_STEPS = tuple(
         ("scope=(?= puts)", "--scope"),
     )
 )  # the next step of an import: as a server says it (`http/more.py`), and as it is at a shell
-# Of the commands that are no verbs by themselves, those that do all they do by verbs, or by the streams of a server.
-ALSO = (
-    "export", "import", "ingest", "narrative add", "narrative list", "task add", "task list", "task move", "project list",
-    "project rename", "project merge", "session list", "session show", "session turn", "session note", "session close",
-    "session fork",
-)  # fmt: skip
 
 
 class Remote(Client):
@@ -68,16 +62,16 @@ class Remote(Client):
     def _whose(self) -> dict[str, str]:
         return {}
 
-    def part(self, session: str, part: str, user: str | None, **given: Any) -> Any:
+    def part(self, part: str, given: Mapping[str, Any]) -> Any:
         """What a conversation is asked without being opened."""
-        return self._ask(Talk(session, None, user).asked(part, given))
+        return self._ask(asked_part(part, given))
 
     def talk(self, session: str, limit: int, user: str | None) -> tuple[Record | None, list[Record]]:
         """A conversation: its record, if it has one, and its last turns."""
         where = scope_of(None, user) or self.home
         found = self.list({"kind": "session", "session": session, "scope": where}, limit=1)
         try:
-            return next(iter(found), None), self.part(session, "turns", user, limit=limit)
+            return next(iter(found), None), self.part("turns", {"session": session, "user": user, "limit": limit})
         except NotFound:
             return None, []
 
@@ -97,7 +91,7 @@ class Remote(Client):
         return (f"{line}\n" for line in self.export_lines(**_said(asked)))
 
     def brought(
-        self, paths: Sequence[str], scope: str | None, dry_run: bool, own: bool, document: bool
+        self, paths: Sequence[str], scope: str | None, own: bool, dry_run: bool = False, document: bool = False
     ) -> "list[Imported]":
         """What became of these files, each of which is sent as it is read. All are looked at before the first is sent."""
         if own:
@@ -165,11 +159,3 @@ def opened(place: "Place") -> Iterator["Memory"]:
     named = place.project if place.project is not None else settings.load(Path.cwd()).project
     with Remote(place.server or "", resolve_project(named, Path.cwd())) as there:
         yield cast("Memory", there)
-
-
-def must_reach(name: str, is_verb: bool, values: Mapping[str, Any], otherwise: str) -> None:
-    """Refuses a command that needs the files of this machine; `otherwise` is how to stay there."""
-    if not is_verb and name not in ALSO:
-        raise Invalid(f"`memorist {name}` works on a store of this machine; name it with --db; {otherwise}")
-    if values.keys() & {"watch", "follow"}:
-        raise Invalid(f"--watch and --follow stay with a store of this machine; name it with --db; {otherwise}")

@@ -38,13 +38,12 @@ def ring_of(file: str | None) -> KeyRing:
 
 def serve(
     place: Place,
-    host: str = "127.0.0.1",
     port: int = PORT,
     keys: str | None = None,
-    require_key: bool = False,
     allow_host: Sequence[str] = (),
     workers: int | None = None,
     verbose: bool = False,
+    **given: Any,
 ) -> int:
     if any(importlib.util.find_spec(name) is None for name in NEEDED):
         raise Refused(MISSING)
@@ -57,7 +56,8 @@ def serve(
     logging.basicConfig(stream=sys.stderr, level=logging.INFO if verbose else logging.WARNING, format="%(message)s")
     ring = ring_of(keys)
     names, screen = tuple(allow_host), Screen.of(place.json)
-    serving = Serving(place.db, place.project, place.space, host, port, ring, require_key, names, workers=workers)
+    given |= {"port": port, "ring": ring, "names": names, "workers": workers}
+    serving = Serving(place.db, place.project, place.space, **given)
 
     def ready(address: str, memories: "Memories") -> None:
         asks = "every request needs a key" if serving.needs_keys else "for this machine, without a key"
@@ -93,24 +93,14 @@ def _share_heaps() -> None:
 # ---------------------------------------------------------------- keys
 
 
-def add(
-    place: Place,
-    name: str,
-    keys: str | None = None,
-    projects: Sequence[str] = ("*",),
-    users: Sequence[str] | None = None,
-    role: str = "project",
-    origin: str = "agent",
-    key_space: str = "default",
-    rate: float = RATE,
-    size: int | None = None,
-) -> int:
-    if origin == "user" and not arguments.agreed("what comes through this key will count as your own word; make it?"):
+def add(place: Place, name: str, keys: str | None = None, **given: Any) -> int:
+    user = given.get("origin") == "user"
+    if user and not arguments.agreed("what comes through this key will count as your own word; make it?"):
         return arguments.declined()
-    given = {
-        "space": key_space, "projects": projects, "users": None if users is None else tuple(users), "role": role,
-        "origin": origin, "rate": rate, "size": size,
-    }  # fmt: skip
+    if "key_space" in given:
+        given["space"] = given.pop("key_space")
+    if "users" in given:
+        given["users"] = tuple(given["users"])
     ring = ring_of(keys)
     return _shown(place, ring, name, ring.add(name, **given))
 
@@ -129,17 +119,11 @@ def list_keys(place: Place, keys: str | None = None) -> int:
     found = ring_of(keys).keys
     rows = [
         (
-            each.name,
-            each.space,
-            ", ".join(each.projects),
-            ", ".join(each.users or ()),
-            each.role,
-            each.origin,
-            f"{each.rate:g}/s",
-            each.made,
+            each.name, each.space, ", ".join(each.projects), ", ".join(each.users or ()), each.role, each.origin,
+            f"{each.rate:g}/s", each.made,
         )
         for each in found
-    ]
+    ]  # fmt: skip
     if not found:
         aside("there are no keys; `memorist key add NAME` makes one")
     heads = ("name", "space", "projects", "users", "role", "origin", "rate", "made")

@@ -4,10 +4,10 @@ Each command opens the session, does its part and leaves it open, so a conversat
 with `session close`, or by itself once nobody came back for fifteen minutes.
 """
 
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from datetime import datetime
-from typing import Any, cast
+from functools import partial
+from typing import Any
 
 from memorist.commands import ARGUMENTS, meaning
 from memorist.errors import NotFound
@@ -15,8 +15,8 @@ from memorist.memory import Memory
 from memorist.records import Outcome, Record, Report
 from memorist.remember.gate import scope_of
 from memorist.remember.promotion import WAITS
-from memorist.session.session import Host, Session, forked
 from memorist.store.where import Order
+from memorist.surfaces import wire
 from memorist.surfaces.cli import arguments, show
 from memorist.surfaces.cli.arguments import PLACE, Option, options_of
 from memorist.surfaces.cli.screen import Screen, aside, one_line
@@ -86,40 +86,30 @@ def show_session(place: Place, session: str, limit: int = SHOWN_TURNS, user: str
     return Screen.of(place.json).answer({"session": record, "turns": turns}, *head, *lines)
 
 
-@contextmanager
-def held(place: Place, id: str | None, **given: Any) -> Iterator[tuple[Memory, Session]]:
-    """The session for as long as the command takes; then it is left open."""
+def _done(
+    memory: Memory, session: str, part: str, agent: str | None = None, user: str | None = None, **given: Any
+) -> Any:
+    """A part of a session, which is opened for it and left open."""
+    held = memory.session(session, agent=agent, user=user)
+    try:
+        return getattr(held, part)(**given)
+    finally:
+        held.leave()
+
+
+def say(part: str, place: Place, session: str, text: str | None = None, **given: Any) -> int:
+    """A turn, or a note."""
+    given["text"] = arguments.text_or_stdin(text, "text", required=True) or ""
     with opened(place, wait=PATIENCE["writing"]) as memory:
-        session = memory.session(id, **given)
-        try:
-            yield memory, session
-        finally:
-            session.leave()
+        outcome: Outcome = _done(memory, session, part, **given)
+        show.show(show.Result("remember", outcome, memory, {}, False), Screen.of(place.json))
+    return exit_code(outcome)
 
 
-def turn(
-    place: Place,
-    session: str,
-    role: str,
-    text: str | None = None,
-    agent: str | None = None,
-    user: str | None = None,
-    **given: Any,
-) -> int:
-    said = arguments.text_or_stdin(text, "text", required=True) or ""
-    with held(place, session, agent=agent, user=user) as (memory, open):
-        return _told(memory, open.turn(role, said, **given), place)
-
-
-def note(place: Place, session: str, text: str | None = None, kind: str = "note", **who: Any) -> int:
-    said = arguments.text_or_stdin(text, "text", required=True) or ""
-    with held(place, session, **who) as (memory, open):
-        return _told(memory, open.note(said, kind), place)
-
-
-def close(place: Place, session: str, fast: bool = False, user: str | None = None) -> int:
-    with held(place, _known(place, session, user), user=user) as (memory, open):
-        report = open.close(fast)
+def close(place: Place, session: str, user: str | None = None, **given: Any) -> int:
+    _must_be_known(place, session, user)
+    with opened(place, wait=PATIENCE["writing"]) as memory:
+        report: Report = _done(memory, session, "close", user=user, **given)
         screen = Screen.of(place.json)
         show.show(show.Result("finish", report, memory, {}, False), screen)
         if not screen.json:
@@ -137,25 +127,20 @@ def _show_kept(memory: Memory, report: Report, screen: Screen) -> None:
         screen.line(screen.styled("`memorist promote ID` keeps a finding for the project", "dim"))
 
 
-def fork(place: Place, session: str, new: str | None = None, agent: str | None = None, user: str | None = None) -> int:
-    _known(place, session, user)
+def fork(place: Place, session: str, new: str | None = None, user: str | None = None, **given: Any) -> int:
+    _must_be_known(place, session, user)
     with opened(place, wait=PATIENCE["writing"]) as memory:
-        if isinstance(memory, Memory):
-            other = forked(cast("Host", memory), memory._named(session, user), new, agent)
-            other.leave()
-            record = other.record
-        else:
-            record = memory.part(session, "fork", user, id=new, agent=agent)
+        asked = {"session": session, "user": user, "id": new, **given}
+        record = wire.call(memory, "session.fork", asked) if isinstance(memory, Memory) else memory.part("fork", asked)
     return Screen.of(place.json).answer(record, f"{record.title}: forked from {session}")
 
 
-def _known(place: Place, session: str, user: str | None) -> str:
+def _must_be_known(place: Place, session: str, user: str | None) -> None:
     """What was never begun is not closed or forked: a slip must not make a session."""
     with opened(place, wait=PATIENCE["reading"]) as memory:
         where = scope_of(None, user) or memory.home
         if not memory.count({"kind": "session", "session": session, "scope": where}):
             raise _unknown(session, user)
-    return session
 
 
 def _unknown(session: str, user: str | None) -> NotFound:
@@ -176,11 +161,6 @@ def ingest(place: Place, messages: str, **given: Any) -> int:
     return exit_code(list(done.outcomes))
 
 
-def _told(memory: Memory, outcome: Outcome, place: Place) -> int:
-    show.show(show.Result("remember", outcome, memory, {}, False), Screen.of(place.json))
-    return exit_code(outcome)
-
-
 SESSION = Option("session", "The conversation, by its name.", needed=True)
 ROLE = Option("role", "user, assistant, system or tool.", needed=True)
 TEXT = Option("text", "What was said or is to be noted; standard input without it.")
@@ -198,8 +178,8 @@ LIMIT = Option("limit", f"How many turns at most, the last ones; default: {SHOWN
 commands: dict[str, tuple[tuple[Option, ...], Callable[..., Any]]] = {
     "session list": (options_of("sessions"), list_sessions),
     "session show": ((SESSION, LIMIT, USER, *PLACE), show_session),
-    "session turn": ((SESSION, ROLE, TEXT, MESSAGE, AT, SPEAKER, AGENT, USER, *PLACE), turn),
-    "session note": ((SESSION, TEXT, KIND, AGENT, USER, *PLACE), note),
+    "session turn": ((SESSION, ROLE, TEXT, MESSAGE, AT, SPEAKER, AGENT, USER, *PLACE), partial(say, "turn")),
+    "session note": ((SESSION, TEXT, KIND, AGENT, USER, *PLACE), partial(say, "note")),
     "session close": ((SESSION, FAST, USER, *PLACE), close),
     "session fork": ((SESSION, NEW, AGENT, USER, *PLACE), fork),
     "ingest": (options_of("ingest"), ingest),

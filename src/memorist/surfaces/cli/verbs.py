@@ -25,7 +25,6 @@ from memorist.kinds import KINDS
 from memorist.lazy import dataclass
 from memorist.memory import Memory
 from memorist.records import Draft, Outcome, Record, Report
-from memorist.store.nouns import Diagnosis
 from memorist.store.where import Where, order_of
 from memorist.surfaces import settings
 from memorist.surfaces.cli import arguments, progress, show
@@ -36,6 +35,12 @@ PATIENCE: Mapping[str, float] = {"writing": 30.0, "reading": 2.0, "keeping": 30.
 SHORT_FILTERS = (("kind", "kind", "$in"), ("tag", "tags", "$any"), ("state", "state", "$in"), ("user", "scope", "$eq"))
 SAYS_WHICH = ("kind", "session", "role", "speaker", "id", "number")
 CONSENT_CODE = 11  # the exit code when something waits for a person
+# Of the commands that are no verbs by themselves, those that do all they do by verbs, or by the streams of a server.
+BESIDE_A_SERVER = (
+    "export", "import", "ingest", "narrative add", "narrative list", "task add", "task list", "task move", "project list",
+    "project rename", "project merge", "session list", "session show", "session turn", "session note", "session close",
+    "session fork",
+)  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,11 +115,13 @@ def _reached(place: Place, narrowed: bool) -> Iterator[Memory]:
 
 def must_reach(place: Place, command: arguments.Command, is_verb: bool, values: Mapping[str, Any]) -> None:
     """Refuses a command beside a server that needs the files of this machine."""
-    if any(option.name == "url" for option in command.options) and place.server:
-        from memorist.surfaces.cli import remote
-
-        by = "leave --url out" if place.url else "`memorist config unset url` ends the setting that names a server"
-        remote.must_reach(command.name, is_verb, values, by)
+    if not any(option.name == "url" for option in command.options) or not place.server:
+        return
+    by = "leave --url out" if place.url else "`memorist config unset url` ends the setting that names a server"
+    if not is_verb and command.name not in BESIDE_A_SERVER:
+        raise Invalid(f"`memorist {command.name}` works on a store of this machine; name it with --db; {by}")
+    if values.keys() & {"watch", "follow"}:
+        raise Invalid(f"--watch and --follow stay with a store of this machine; name it with --db; {by}")
 
 
 def follow(memory: Memory) -> None:
@@ -163,7 +170,7 @@ def _perform(verb: Verb, place: Place, **given: Any) -> int:
     if given.keys() & {"watch", "follow"}:
         from memorist.surfaces.cli import watch
 
-        return watch.stay(place, given)
+        return watch.follow(place, given) if given.pop("follow", False) else watch.upkeep(place, given)
     why, batch = given.pop("why", False), verb.name == "remember" and given.pop("batch", False)
     if "messages" in given:
         given["text"] = arguments.conversation(given.pop("messages"), {**given, **({"batch": True} if batch else {})})
@@ -181,7 +188,9 @@ def _perform(verb: Verb, place: Place, **given: Any) -> int:
             read_transcripts(memory, given.get("seconds"))
         answer = _batch(memory, given) if batch else _each(memory, verb.name, given)
         if verb.name == "doctor" and not place.server:
-            answer = [*answer, *_agents(memory)]
+            from memorist.surfaces.agents import receipts
+
+            answer = [*answer, *receipts.checked(memory)]
         show.show(show.Result(verb.name, answer, memory, given, why), Screen.of(place.json))
         if verb.name == "upkeep" and not place.server:
             follow(memory)  # also what other processes wrote
@@ -199,13 +208,6 @@ def _with_rights_to_move(memory: Memory, place: Place, id: str | None) -> None:
     )
     if any(each.id == id and each.verb == "move" for each in asked):
         memory.access = of_the_owner(memory.access)
-
-
-def _agents(memory: Memory) -> list[Diagnosis]:
-    """What the doctor says of the coding agents on this machine."""
-    from memorist.surfaces.agents import receipts
-
-    return receipts.checked(memory)
 
 
 def read_transcripts(memory: Memory, seconds: float | None = None) -> None:

@@ -45,14 +45,8 @@ PIECE = 1.0  # seconds of upkeep between two looks at whether to stop
 Wait = Callable[[float], bool]  # waits so many seconds; True as soon as it is time to stop
 
 
-def stay(place: Place, arguments: dict[str, Any]) -> int:
-    if arguments.pop("follow", False):
-        return follow(place, arguments)
-    return watch(place, arguments.pop("watch"), arguments)
-
-
-def watch(place: Place, line: str, arguments: dict[str, Any]) -> int:
-    schedule = cron.parse(line or settings.load().prune_schedule or AT_FOUR, "--watch")
+def upkeep(place: Place, arguments: dict[str, Any]) -> int:
+    schedule = cron.parse(arguments.pop("watch") or settings.load().prune_schedule or AT_FOUR, "--watch")
     screen = Screen.of(place.json)
     with _until_stopped() as stop:
         first = schedule.after(datetime.now(UTC))

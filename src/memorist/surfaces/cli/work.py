@@ -28,7 +28,9 @@ def list_narratives(place: Place, **given: Any) -> int:
         aside("no narrative was told here that fits")
     elif found[0].kind == SUMMARY:
         aside("no narrative was told here that fits; this is the summary of the last session")
-    rows = [(f"[id:{r.number}]", _day(r), r.provenance.session or "", r.title or "", r.text) for r in found]
+    rows = [
+        (f"[id:{r.number}]", str(r.times.at.date()), r.provenance.session or "", r.title or "", r.text) for r in found
+    ]
     return Screen.of(place.json).table(found, ("id", "told", "session", "topic", "summary"), rows)
 
 
@@ -58,16 +60,14 @@ def list_tasks(place: Place, **given: Any) -> int:
         ready = {task.id for task in waiting}
     if not found:
         aside("no open task fits")
-    rows = [(name_of(task), _status(task, ready), *_told(task), task.title or task.text) for task in found]
+    rows = [
+        (
+            name_of(task), "ready" if task.id in ready else status_of(task), str(task.data.get("priority", "")),
+            str(task.data.get("milestone", "")), task.title or task.text,
+        )
+        for task in found
+    ]  # fmt: skip
     return Screen.of(place.json).table(found, ("task", "status", "priority", "milestone", "title"), rows)
-
-
-def _status(task: Record, ready: set[str]) -> str:
-    return "ready" if task.id in ready else status_of(task)
-
-
-def _told(task: Record) -> Sequence[str]:
-    return [str(task.data.get(name, "")) for name in ("priority", "milestone")]
 
 
 def show_task(place: Place, id: str) -> int:
@@ -108,12 +108,8 @@ def _whole(memory: Memory, record: Record, beside: Mapping[str, Sequence[Record]
 
 
 def _mark(record: Record) -> str:
-    mark = f"[id:{record.number}] {record.kind}"
-    return f"{name_of(record)} {status_of(record)}" if record.kind == TASK else mark
-
-
-def _day(record: Record) -> str:
-    return record.times.at.date().isoformat()
+    is_task = record.kind == TASK
+    return f"{name_of(record)} {status_of(record)}" if is_task else f"[id:{record.number}] {record.kind}"
 
 
 def _verb(name: str) -> tuple[tuple[Option, ...], Callable[..., Any]]:

@@ -2,9 +2,8 @@
 
 tools.py     the tools as data: names, titles, hints, what each takes and gives; the profiles
 shapes.py    what an agent reads: answers as compact JSON, text first
-steps.py     the next step, in words that hold for the tools of a profile
 words.py     the instructions and the prompts
 projects.py  which project is meant, among those that are served
-calls.py     one call of a tool: arguments, the verb, the answer or an error with its next step
+calls.py     one call of a tool: arguments, the verb, the answer or an error, with a next step that the profile has
 server.py    the protocol; the only module that imports the SDK
 """

@@ -1,10 +1,13 @@
 """One call of a tool, without the protocol: the arguments are read, the verb is called, the answer gets its shape.
 
-What goes wrong is an answer too, marked as an error: the fact, and what to do next, in the words of the tools.
+What goes wrong is an answer too, marked as an error: the fact, and what to do next, in words that hold at this door. The engine
+names verbs and their arguments; an agent has some of them, as tools under other names. A verb without a tool here is what a
+person does at a shell.
 """
 
 import json
 import logging
+import re
 import threading
 import time
 from collections import OrderedDict
@@ -14,13 +17,14 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from memorist import seeds
+from memorist.commands import VERBS
 from memorist.errors import Invalid, MemoristError, OutOfScope, meant
 from memorist.memory import Memory
 from memorist.records import Outcome, Record, Report, memories
 from memorist.remember.consent import shown_in_question
 from memorist.store.where import Order
 from memorist.surfaces import wire
-from memorist.surfaces.mcp import graph, shapes, steps
+from memorist.surfaces.mcp import graph, shapes
 from memorist.surfaces.mcp.projects import Served
 from memorist.surfaces.mcp.tools import Tool
 from memorist.text.visible import quoted, visible
@@ -30,10 +34,19 @@ Opening = Callable[[], AbstractContextManager[Served]]
 FOUND = 10  # results of `search`
 SAME = 60.0  # seconds in which the same vote again is one that was sent again
 VOTES_KNOWN = 1000
+# The tool that finds memories, whatever the profile calls it.
+FINDING = ("memory_search", "memory_query", "memory", "search_nodes", "search")
 FINDS, SHOWS = "{} finds memories and their ids", "{} shows one as it is now"
 NEXT: Mapping[str, tuple[str, tuple[str, ...]]] = {  # what to do about an error, with the first of these tools that is there
-    "not_found": (FINDS, steps.FINDING), "ambiguous": (SHOWS, ("memory_get",)), "conflict": (SHOWS, ("memory_get",)),
+    "not_found": (FINDS, FINDING), "ambiguous": (SHOWS, ("memory_get",)), "conflict": (SHOWS, ("memory_get",)),
 }  # fmt: skip
+VERB = re.compile(r"`([a-z_]+)`")
+ADVISING = ("because", "advice", "notes")  # what of an answer says what to do next
+LISTED = "; `list` shows what is"  # the tool that finds them is named instead
+USERS = ", which are read where the user is named (user=, --user)"
+MORE = "remember(messages, session=…)"
+REVISED = re.compile(r"(?<=nothing to revise was given; name )a text, .*")
+NOT_REVISED = ("id", "expected_version", "because", "project")  # what says how to revise, and not what
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +66,6 @@ class Calls:
         self._offered, self._wrote = offered, wrote
         self._votes: OrderedDict[str, tuple[float, ToolAnswer]] = OrderedDict()
         self._voting = threading.Lock()
-        self._takes: dict[str, dict[str, Any]] = {}
 
     def answer(self, tool: Tool, given: Mapping[str, Any], served: Opening) -> ToolAnswer:
         """What the tool answers, whatever happens."""
@@ -71,7 +83,7 @@ class Calls:
             log.error("a tool failed", exc_info=error)
         detail = told.detail if place is None else place.renamed(told.detail)
         takes = {} if tool is None else tool.input["properties"]
-        detail = steps.fitted(steps.revisable(detail, takes), self._offered, takes)
+        detail = _fitted(_revisable(detail, takes), self._offered, takes)
         words, tools = NEXT.get(told.code, ("", ()))
         advice = next((f"; {words.format(name)}" for name in tools if name in self._offered), "")
         where = f" (project {place.name})" if place is not None else ""
@@ -112,9 +124,7 @@ class Calls:
     # ------------------------------------------------------------ one call
 
     def _performed(self, tool: Tool, given: Mapping[str, Any], served: Served) -> ToolAnswer:
-        if tool.name not in self._takes:
-            self._takes[tool.name] = tool.input
-        _check_names(tool, self._takes[tool.name], given)
+        _check_names(tool, given)
         if tool.act != "reads" and not served.real:
             raise OutOfScope(f"this server does not write to project {quoted(served.name)}; leave the project out")
         if tool.verb != "feedback":
@@ -134,11 +144,11 @@ class Calls:
         value = _value(tool, given, served.memory)
         if tool.act != "reads":
             self._wrote(served.memory)
-        return self._said(tool.gives, value, served, self._takes[tool.name]["properties"])
+        return self._said(tool.gives, value, served, tool.input["properties"])
 
     def _said(self, gives: str, value: Any, served: Served, takes: Container[str]) -> ToolAnswer:
         value = _numbered(value, served.memory) if isinstance(value, Report) else value
-        said = steps.fitted_answer(shapes.shaped(gives, value, served.memory.home), self._offered, takes)
+        said = _fitted_answer(shapes.SHAPES[gives](value, served.memory.home), self._offered, takes)
         if gives == "sessions":
             _count_turns(said["memories"], value, served.memory)
         if not served.real:
@@ -197,8 +207,9 @@ def _count_turns(shown: list[dict[str, Any]], records: list[Record], memory: Mem
         each["turns"] = memory.count({"session": record.title, "kind": "turn", "scope": record.scope})
 
 
-def _check_names(tool: Tool, takes: Mapping[str, Any], given: Mapping[str, Any]) -> None:
+def _check_names(tool: Tool, given: Mapping[str, Any]) -> None:
     """What it has no argument for is refused by its name, in the words of the tool."""
+    takes = tool.input
     names = [*takes["properties"]]
     unknown = [name for name in given if name not in names]
     if unknown:
@@ -236,3 +247,36 @@ def _renamed(value: Any, served: Served) -> Any:
     if isinstance(value, dict):
         return {key: _renamed(each, served) for key, each in value.items()}
     return [_renamed(each, served) for each in value] if isinstance(value, list) else value
+
+
+# ---------------------------------------------------------------- the next step
+
+
+def _fitted(said: str, offered: Container[str], takes: Container[str] = ()) -> str:
+    """What the engine says, for a tool that takes these arguments, among the tools that are offered."""
+    users = ", which are read where `user` names theirs" if "user" in takes else ", which this tool does not read"
+    said = said.replace(LISTED, "").replace(USERS, users).replace(MORE, "memory_session_turn")
+    return VERB.sub(lambda found: _at_this_door(found[1], offered) or found[0], said)
+
+
+def _at_this_door(verb: str, offered: Container[str]) -> str | None:
+    known = VERBS.get(verb)
+    if known is None:
+        return None
+    return str(known.tool) if known.tool in offered else known.command and f"`memorist {known.command}`"
+
+
+def _fitted_answer(said: Mapping[str, Any], offered: Container[str], takes: Container[str]) -> dict[str, Any]:
+    """An answer whose advice holds here. The batch is for the tool that takes one back."""
+
+    def fit(name: str, value: Any) -> Any:
+        if name in ADVISING and isinstance(value, str):
+            return _fitted(value, offered, takes)
+        return [fit(name, each) for each in value] if name in ADVISING and isinstance(value, list) else value
+
+    return {name: fit(name, each) for name, each in said.items() if name != "batch" or "memory_undo" in offered}
+
+
+def _revisable(said: str, takes: Mapping[str, Any]) -> str:
+    """What can be revised, by the names of the tool's own arguments."""
+    return REVISED.sub(", ".join(name for name in takes if name not in NOT_REVISED), said)

@@ -16,6 +16,7 @@ from memorist import checks
 from memorist.errors import Invalid
 from memorist.memory import Memory
 from memorist.records import Link, Outcome, Record, Report
+from memorist.store.nouns import parts
 from memorist.surfaces.mcp.shapes import doubts, lean
 from memorist.text.visible import quoted, visible
 
@@ -160,20 +161,20 @@ def _entity(memory: Memory) -> dict[str, Any]:
 
 def _entities(memory: Memory, names: Sequence[str] | None = None, limit: int = MOST_SCANNED) -> list[Record]:
     """Of these names, or the latest; of one name the oldest, should there be two."""
-    asked = {} if names is None else {"title": {"$in": list(names)}}
-    if names is not None and not names:
-        return []
-    found = memory.list({**_entity(memory), **asked}, limit=limit)
+    found = _titled(memory, "entity", names, limit)
     return list({record.title: record for record in found if record.title}.values())
 
 
 def _observations(memory: Memory, names: Sequence[str] | None = None, limit: int = MOST_SCANNED) -> list[Record]:
     """What was observed of these, or of any, the oldest first."""
-    asked = {"title": {"$in": list(names)}} if names is not None else {}
-    if names is not None and not names:
-        return []
-    found = memory.list({"kind": "fact", "scope": memory.home, **asked}, limit=limit)
-    return [record for record in reversed(found) if record.title and record.text.startswith(f"{record.title}: ")]
+    found = reversed(_titled(memory, "fact", names, limit))
+    return [record for record in found if record.title and record.text.startswith(f"{record.title}: ")]
+
+
+def _titled(memory: Memory, kind: str, names: Sequence[str] | None, limit: int) -> list[Record]:
+    if names is None:
+        return memory.list({"kind": kind, "scope": memory.home}, limit=limit)
+    return memory.list({"kind": kind, "scope": memory.home, "title": {"$in": [*names]}}, limit=limit) if names else []
 
 
 def _said(record: Record) -> str:
@@ -233,8 +234,8 @@ def _told(link: Link, names: Mapping[str, str]) -> Iterator[dict[str, str]]:
 
 def _living(memory: Memory, ids: Sequence[str]) -> list[Record]:
     """The entities among these."""
-    parts = [ids[n : n + MOST_GIVEN] for n in range(0, len(ids), MOST_GIVEN)]
-    return [record for some in parts for record in memory.list({**_entity(memory), "id": {"$in": list(some)}})]
+    some = parts(ids, MOST_GIVEN)
+    return [record for each in some for record in memory.list({**_entity(memory), "id": {"$in": [*each]}})]
 
 
 def _node(entity: Record, observed: Sequence[Record]) -> dict[str, Any]:

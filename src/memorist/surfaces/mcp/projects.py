@@ -28,12 +28,7 @@ from memorist.surfaces.http.work import Memories
 from memorist.text.visible import quoted
 
 MOST_OPEN = 16  # memories that stay open
-CALLS_AT_ONCE = {
-    "reading": 8,
-    "writing": 2,
-    "waiting": 4,
-    "long": 1,
-}  # calls of each lane at a time; none waits for another lane
+CALLS_AT_ONCE = {"reading": 8, "writing": 2, "waiting": 4, "long": 1}  # of each lane; none waits for another lane
 SURFACE = "mcp"
 NOWHERE = f"unserved-{secrets.token_hex(8)}"  # a project that has nothing, and gets nothing
 
@@ -106,7 +101,7 @@ class Projects:
         opened = self._opened()
         scope = scope_asked(asked, opened.usual)
         real = self._every or scope in (opened.usual, *self._names)
-        with opened.seen_by(Visitor(""), _named(opened, scope) if real else NOWHERE) as memory:
+        with opened.seen_by(Visitor(""), asked_by(scope, opened.usual) if real else NOWHERE) as memory:
             yield seen(memory, scope, real, self._reader)
 
     async def do(self, work: Callable[[], Any], lane: str) -> Any:
@@ -134,9 +129,9 @@ def scope_asked(asked: Any, usual: str) -> str:
     return str(resolve_project(asked, None).scope)
 
 
-def _named(opened: Memories, scope: str) -> str | None:
+def asked_by(scope: str, usual: str) -> str | None:
     """How a project is asked for: the usual one by no name, because it may be known by its folder."""
-    return None if scope == opened.usual else scope
+    return None if scope == usual else scope
 
 
 def seen(memory: Memory, scope: str, real: bool, reader: bool) -> Served:

@@ -53,11 +53,6 @@ SCHEMAS: Mapping[str, dict[str, Any]] = MappingProxyType(
 )
 
 
-def shaped(gives: str, value: Any, home: str) -> dict[str, Any]:
-    """An answer in its shape; `home` is the scope that need not be named."""
-    return SHAPES[gives](value, home)
-
-
 def lean(value: Any) -> Any:
     """JSON without what says nothing: nulls, empty texts, lists and objects."""
     if isinstance(value, Mapping):
@@ -250,6 +245,7 @@ def _fetched(record: Record, home: str) -> dict[str, Any]:
     return {**_entry(record), "text": visible(record.text), "metadata": metadata}
 
 
+# Each makes an answer of a value and of the scope that need not be named.
 SHAPES: Mapping[str, Callable[[Any, str], dict[str, Any]]] = MappingProxyType(
     {
         "hits": _hits, "near": _near, "memory": _memory, "outcome": _outcome, "context": _context, "records": _records,

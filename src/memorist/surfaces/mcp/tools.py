@@ -292,20 +292,20 @@ _MADE: Mapping[str, tuple[Tool, ...]] = MappingProxyType(
         "read": tuple(tool for tool in _CORE if tool.act == "reads"),
         "core": _CORE,
         "sessions": (*_CORE, *_SESSIONS),
+        "all": _all(),
         "seed": _SEED,
         "associative": _ASSOCIATIVE,
         "graph": _GRAPH,
         "openai": _OPENAI,
     }
 )
-PROFILES = ("read", "core", "sessions", "all", "seed", "associative", "graph", "openai")
+PROFILES = tuple(_MADE)
 
 
 @cache
 def profile(name: str) -> Mapping[str, Tool]:
     """The tools of a profile by their names, always in the same order."""
-    made = _all() if name == "all" else _MADE[name]
-    return MappingProxyType({tool.name: tool for tool in made})
+    return MappingProxyType({tool.name: tool for tool in _MADE[name]})
 
 
 def reads_only(name: str) -> bool:
