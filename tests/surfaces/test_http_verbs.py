@@ -386,6 +386,15 @@ def test_the_journal_is_read_backwards_page_by_page(client: Client) -> None:
     assert [event["seq"] for page in reversed(found) for event in page] == [event["seq"] for event in whole]
 
 
+@pytest.mark.parametrize("times", ["since=yesterday", "since=last+week&until=now", "since=2020-01-01&until=tomorrow"])
+def test_pages_may_be_asked_for_with_times_in_words(client: Client, times: str) -> None:
+    client("POST", "/v1/memories/batch?project=worded", {"many": [f"Worded thing {n}" for n in range(5)]})
+    found = pages(client, f"/v1/log?project=worded&verbs=added&limit=2&{times}")
+    whole = client("GET", "/v1/log?project=worded&verbs=added").json
+    assert [event["seq"] for page in reversed(found) for event in page] == [event["seq"] for event in whole]
+    assert client("GET", "/v1/log?project=worded&verbs=added&until=yesterday").json == []
+
+
 @pytest.mark.parametrize("cursor", ["x", "", "AAAA", "é", "a" * 500, "MDAwMDAwMDAwMDAwMDAwMC4xLjE"])
 def test_a_cursor_of_nothing_or_of_another_question_is_refused(client: Client, cursor: str) -> None:
     assert client("GET", f"/v1/memories?cursor={quote(cursor)}").code == "invalid"

@@ -332,7 +332,7 @@ def _page(asked: HttpCall, memory: Memory, arguments: dict[str, Any], cursor: st
     """One page of a list, as the facade gives it; where there is more, the address of the next page in `Link`."""
     verb, limit = asked.verb.name, _limit(asked.verb.name, arguments) or 0
     rest = {name: value for name, value in arguments.items() if name != "limit"}
-    question = hashlib.sha256(json.dumps([verb, rest], sort_keys=True).encode()).hexdigest()[:16]
+    question = _question(asked)
     mark = Mark.read(cursor, question)
     last = mark.passed + limit
     is_far = limit < 1 or last >= FURTHEST.get(verb, FURTHEST_USUALLY)  # then the facade says so, or there is no more
@@ -343,6 +343,12 @@ def _page(asked: HttpCall, memory: Memory, arguments: dict[str, Any], cursor: st
         return Reply.of(rows)
     newest = mark.newest or (_newest(memory) if verb == "list" else 0)
     return Reply.of(rows, link=_link(asked, Mark(last, newest).written(question)))
+
+
+def _question(asked: HttpCall) -> str:
+    """What a cursor is bound to: the question as it was said, since "now" is another moment on the next page."""
+    said = sorted(pair for pair in pairs_of(asked.query) if pair[0] not in ("limit", "cursor"))
+    return hashlib.sha256(json.dumps([asked.path, said]).encode()).hexdigest()[:16]
 
 
 def _link(asked: HttpCall, cursor: str) -> str:
