@@ -312,6 +312,10 @@ def _as_sent(line: str) -> bytes:
     return line.rstrip("\n").encode("utf-8", "surrogateescape") + b"\n"
 
 
+def _from_event(after: int | None) -> dict[str, str]:
+    return {} if after is None else {"Last-Event-ID": str(checks.whole(after, "after", 0, 10**15 - 1))}
+
+
 def _event_of(lines: list[str]) -> tuple[str, dict[str, Any]] | None:
     """A block of a stream of server-sent events as the bus tells it; None for one that only keeps the line open."""
     said = dict(line.split(": ", 1) for line in lines if ": " in line and not line.startswith(":"))
@@ -379,9 +383,10 @@ class Client(_Connected, Verbs, Direct):
             response.read()
             return self._read(response)
 
-    def events(self, **options: Any) -> Iterator[tuple[str, dict[str, Any]]]:
-        """What happens in the memory from now on, as its bus tells it: `for event, facts in client.events()`."""
-        with self._stream("GET", "/v1/events", options, timeout=None) as response:
+    def events(self, *, after: int | None = None) -> Iterator[tuple[str, dict[str, Any]]]:
+        """What happens in the memory from now on, as its bus tells it: `for event, facts in client.events()`. `after` goes on from
+        an event that is known already: the `seq` of its facts."""
+        with self._stream("GET", "/v1/events", {}, timeout=None, headers=_from_event(after)) as response:
             block: list[str] = []
             for line in response.iter_lines():
                 block = [*block, line] if line else block
@@ -563,9 +568,9 @@ class AsyncClient(_Connected, Verbs, Awaited):
             await response.aread()
             return self._read(response)
 
-    async def events(self, **options: Any) -> AsyncIterator[tuple[str, dict[str, Any]]]:
-        """What happens in the memory from now on: `async for event, facts in client.events()`."""
-        async with self._stream("GET", "/v1/events", options, timeout=None) as response:
+    async def events(self, *, after: int | None = None) -> AsyncIterator[tuple[str, dict[str, Any]]]:
+        """`Client.events`: `async for event, facts in client.events()`."""
+        async with self._stream("GET", "/v1/events", {}, timeout=None, headers=_from_event(after)) as response:
             block: list[str] = []
             async for line in response.aiter_lines():
                 block = [*block, line] if line else block

@@ -267,6 +267,7 @@ ARGUMENTS: Mapping[str, str] = MappingProxyType(
         "verbs": "Only this verb, such as added, revised or forgotten; may be repeated.",
         "log.id": "Only of this memory: its number, its id, or a unique part of the id.",
         "after": "Only events with a larger number.",
+        "before": "Only events with a smaller number.",
         "order": "The field to sort by, the highest first; a leading - reverses it.",
         "around": "A memory or a time; default: the latest memories.",
         "path": "The file to write.",

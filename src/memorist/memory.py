@@ -542,6 +542,7 @@ class Memory(Association):
         id: Reference | None = None,
         scope: str | None = None,
         after: int | None = None,
+        before: int | None = None,
         limit: int = 100,
     ) -> builtins.list[Event]:
         """The journal of all that may be read: who did what to which memory, when and because of what. The last events that fit,
@@ -549,7 +550,7 @@ class Memory(Association):
 
         since, until: when · actor: who · surface: through which door · verbs: what was done, such as "revised"
         id: of this memory only · scope: where it lay then · after: the number of the last event that is known already
-        limit: how many at most
+        before: the number of an event, for those that came before it · limit: how many at most
         """
         caller, limit = self._caller, checks.whole(limit, "limit", 1, 1_000_000)
         wanted = recall.lookup.Wanted(
@@ -557,9 +558,10 @@ class Memory(Association):
             checks.optional_label(surface, "the surface"), checks.labels(verbs, "verbs") if verbs else (),
             None if scope is None else self.access.must_read(scope, self.access.home_of(scope)),
         )  # fmt: skip
-        last = 0 if after is None else checks.whole(after, "after", 0, 1 << 53)
+        last = checks.whole(0 if after is None else after, "after", 0, 1 << 53)
+        end = checks.whole(1 << 53 if before is None else before, "before", 0, 1 << 53)
         of = None if id is None else self._must_get(id)
-        return recall.lookup.journal(wanted, of, last, limit, caller.store, caller.where)
+        return recall.lookup.journal(wanted, of, range(last + 1, end), limit, caller.store, caller.where)
 
     def explain(self, /, query: str, **arguments: Any) -> Recall:
         """A recall that is not logged and counts nothing, for looking at its trace: `query` and `arguments` as in `recall`."""

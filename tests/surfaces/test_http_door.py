@@ -185,6 +185,42 @@ def test_a_key_is_in_no_log_no_file_no_answer_and_no_list(
     assert stat.S_IMODE(ring.path.stat().st_mode) == 0o600
 
 
+CHANGES = """
+import sys
+from pathlib import Path
+from memorist.surfaces.http.keys import KeyRing
+ring, mine = KeyRing(Path(sys.argv[1])), sys.argv[2]
+print("ready", flush=True)
+sys.stdin.readline()
+ring.remove(f"stolen-{mine}")
+for number in range(5):
+    ring.add(f"{mine}-{number}")
+    ring.rotate(f"{mine}-0")
+"""
+
+
+@pytest.mark.covers("Z12")
+def test_processes_that_change_keys_at_once_lose_none_and_bring_none_back(tmp_path: Path) -> None:
+    """Which one would be lost is chance: every process changes the file eleven times, all at once."""
+    ring, many = KeyRing(tmp_path / "keys.json"), "abcd"
+    stolen = [ring.add(f"stolen-{name}") for name in many]
+    words = [sys.executable, "-c", CHANGES, str(ring.path)]
+    pipes: Any = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "text": True}
+    running = [subprocess.Popen([*words, name], **pipes) for name in many]
+    for each in running:
+        assert each.stdout is not None and each.stdout.readline() == "ready\n"
+    for each in running:
+        assert each.stdin is not None
+        each.stdin.write("\n")
+        each.stdin.flush()
+    for each in running:
+        each.communicate(timeout=60)
+    assert [each.returncode for each in running] == [0] * len(many)
+    assert sorted(key.name for key in ring.keys) == sorted(f"{name}-{n}" for name in many for n in range(5))
+    assert not any(ring.find(token) for token in stolen)
+    assert {path.name for path in tmp_path.iterdir()} == {"keys.json", "keys.json.lock"}
+
+
 def test_every_key_is_compared_in_constant_time(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     ring = KeyRing(tmp_path / "keys.json")
     tokens = [ring.add(f"k{number}") for number in range(3)]

@@ -18,6 +18,7 @@ from urllib.parse import quote
 
 import pytest
 
+from memorist import Client as Caller
 from memorist import Memory
 from memorist.files.items import index
 from memorist.surfaces.http import more
@@ -131,6 +132,43 @@ def test_events_of_other_projects_are_not_told(server: Served) -> None:
 def test_a_stream_of_events_begins_at_a_number(client: Client) -> None:
     assert client("GET", "/v1/events", last_event_id="x").code == "invalid"
     assert client("GET", "/v1/events?since=now").code == "invalid"
+
+
+def test_a_client_that_was_away_for_long_misses_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(more, "EVENTS_AT_ONCE", 10)
+    with (
+        served(tmp_path / "memory.db", project="atlas") as found,
+        Caller(f"http://127.0.0.1:{found.client.port}") as caller,
+    ):
+        for n in range(8):
+            found.client("POST", "/v1/memories/batch", {"many": [f"While it was away: {n} and {i}" for i in range(5)]})
+            found.client(
+                "POST", "/v1/memories/batch?project=borealis", {"many": [f"Elsewhere: {n} and {i}" for i in range(5)]}
+            )
+        found.client("PATCH", "/v1/memories/1", {"text": "Longer than it was, by far and away"})
+        journal = [event["seq"] for event in found.client("GET", "/v1/log?limit=1000").json]
+        known = journal[2]
+        with Stream(found.client, **{"Last-Event-ID": str(known)}) as events:
+            told = [events.next() for seq in journal if seq > known]
+        assert [seq for _, _, seq in told] == [seq for seq in journal if seq > known]
+        assert [facts["seq"] for _, facts, _ in told] == [seq for _, _, seq in told]
+        again = caller.events(after=known)
+        assert [next(again)[1]["seq"] for _ in told] == [seq for _, _, seq in told]
+        again.close()  # type: ignore[attr-defined]
+        with Stream(found.client, **{"Last-Event-ID": "0"}) as events:
+            everything = [events.next()[1] for _ in journal]
+        last = {facts["id"]: facts["seq"] for facts in everything}
+        assert all(("delta" in facts) == (last[facts["id"]] == facts["seq"]) for facts in everything)
+
+
+def test_a_number_that_the_journal_has_not_come_to_means_from_now_on(tmp_path: Path) -> None:
+    with served(tmp_path / "memory.db", project="atlas") as found:
+        found.client("POST", "/v1/memories", {"text": "Before"})
+        with Stream(found.client, **{"Last-Event-ID": "5000"}) as events:
+            lines = [events.answer.readline() for _ in range(4)]
+            assert b"not come to" in lines[1] and lines[2] == b"id: 1\n" and not lines[3].strip()
+            found.client("POST", "/v1/memories", {"text": "Since"})
+            assert events.next()[1]["seq"] == 2
 
 
 def test_a_stream_of_events_keeps_nobody_else_waiting_while_it_begins(

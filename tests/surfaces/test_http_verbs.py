@@ -16,7 +16,8 @@ from memorist.commands import ALSO, SESSION_PARTS, VERBS
 from memorist.errors import MemoristError
 from memorist.surfaces import wire
 from memorist.surfaces.http.app import routes
-from memorist.surfaces.http.verbs import ADDING
+from memorist.surfaces.http.guard import Visitor
+from memorist.surfaces.http.verbs import ADDING, Answers, HttpCall, Reply
 
 from .serving import Client, Served, served
 
@@ -333,6 +334,44 @@ def test_a_write_that_counts_is_counted_once_for_each_idempotency_key(client: Cl
     assert client("GET", f"/v1/memories/{id}").json["counters"]["up"] == 2
 
 
+@pytest.mark.covers("G1")
+@pytest.mark.parametrize("door", ["http", "library"])
+def test_an_answer_that_is_given_again_holds_nothing_that_was_erased(server: Served, door: str) -> None:
+    client, word = server.client, f"zwetschgendatschi{door}"
+    id = client("POST", "/v1/memories", {"text": f"The cake is called {word}"}).json["id"]
+    kept = client("POST", "/v1/memories", {"text": f"Pins stay, {door}"}).json["id"]
+    pins = [(f"/v1/memories/{each}/pin", f"pin-{door}-{each}") for each in (id, kept)]
+    votes = f"/v1/memories/{kept}/feedback"
+    for path, key in pins:
+        assert client("POST", path, idempotency_key=key).status == 200
+    client("POST", votes, {"verdict": "useful"}, idempotency_key=f"vote-{door}")
+    erased = None
+    if door == "http":
+        erased = client("POST", "/v1/erase", {"id": id}, idempotency_key="gone")
+    else:
+        with Memory(server.db, project="atlas") as memory:
+            memory.erase(id)
+    assert client("GET", f"/v1/memories/{id}").json["state"] == "erased"
+    again = [client("POST", path, idempotency_key=key) for path, key in pins]
+    assert not any(word.encode() in each.body for each in again) and {each.code for each in again} == {"conflict"}
+    assert client("POST", votes, {"verdict": "useful"}, idempotency_key=f"vote-{door}").code == "conflict"
+    assert client("GET", f"/v1/memories/{kept}").json["counters"]["up"] == 1  # it is not counted twice for that
+    assert client("POST", pins[1][0], idempotency_key=f"new-{door}").status == 200
+    if erased:
+        assert client("POST", "/v1/erase", {"id": id}, idempotency_key="gone").body == erased.body
+
+
+def test_what_is_erased_while_a_write_is_worked_on_is_not_in_its_kept_answer() -> None:
+    asked = HttpCall(VERBS["pin"], "POST", "/v1/memories/1/pin", {}, "", {}, b"", Visitor("r"))
+    answers = Answers()
+    answers.look(None)
+    assert answers.begin(asked, "k") is None
+    answers.look("1")
+    answers.end(asked, "k", Reply.of({"text": "what is gone"}))
+    found = answers.begin(asked, "k")
+    assert found is not None and found.status == 409 and b"what is gone" not in found.body
+
+
 def test_what_was_refused_may_be_sent_again_with_its_key(client: Client) -> None:
     assert client("POST", "/v1/narratives", {"summary": ""}, idempotency_key="n1").code == "invalid"
     assert client("POST", "/v1/narratives", {"summary": "We tried again."}, idempotency_key="n1").status == 201
@@ -384,6 +423,15 @@ def test_the_journal_is_read_backwards_page_by_page(client: Client) -> None:
     whole = client("GET", "/v1/log?project=told&verbs=added").json
     assert [len(page) for page in found] == [2, 2, 1]
     assert [event["seq"] for page in reversed(found) for event in page] == [event["seq"] for event in whole]
+
+
+@pytest.mark.parametrize("times", ["since=yesterday", "since=last+week&until=now", "since=2020-01-01&until=tomorrow"])
+def test_pages_may_be_asked_for_with_times_in_words(client: Client, times: str) -> None:
+    client("POST", "/v1/memories/batch?project=worded", {"many": [f"Worded thing {n}" for n in range(5)]})
+    found = pages(client, f"/v1/log?project=worded&verbs=added&limit=2&{times}")
+    whole = client("GET", "/v1/log?project=worded&verbs=added").json
+    assert [event["seq"] for page in reversed(found) for event in page] == [event["seq"] for event in whole]
+    assert client("GET", "/v1/log?project=worded&verbs=added&until=yesterday").json == []
 
 
 @pytest.mark.parametrize("cursor", ["x", "", "AAAA", "é", "a" * 500, "MDAwMDAwMDAwMDAwMDAwMC4xLjE"])

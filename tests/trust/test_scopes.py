@@ -400,3 +400,19 @@ def test_whoever_is_there_while_the_store_is_replaced_sees_no_stranger(tmp_path:
     with Memory(path, project="theirs") as theirs:
         assert [record.text for record in theirs.list()] == [f"The {CANARY} sings"]
         assert [finding for finding in theirs.doctor() if not finding.ok] == []
+
+
+def test_a_part_of_the_journal_tells_what_the_whole_of_it_tells_there(house: House) -> None:
+    """Where a memory lay at an event is known from those that came later: a part without them must not tell more."""
+    there, here = (house.opened_with(access_for("project", f"project/{name}"), name) for name in "ba")
+    for n in range(3):
+        moved = there.remember(f"{CANARY} before it was moved {n}").id
+        there.tag(moved, "strange")
+        here.remember(f"Here all the time {n}")
+    house.opened_with(replace(house.admin.access, origin="user")).merge_project("b", "a")
+    here.tag(moved, "known")
+    whole, last = here.log(limit=1000), house.admin.log()[-1].seq
+    assert len(whole) < last and {"moved", "tagged"} <= {event.verb for event in whole}
+    for after, before in itertools.combinations(range(last + 2), 2):
+        part = here.log(after=after, before=before)
+        assert part == [event for event in whole if after < event.seq < before], (after, before)

@@ -105,31 +105,37 @@ def told(record: Record, store: Store, where: Where) -> list[Event]:
     return _without_hidden([*events][::-1], store, where)
 
 
-def journal(wanted: Wanted, of: Record | None, after: int, limit: int, store: Store, where: Where) -> list[Event]:
-    """The last `limit` events that are wanted, of that memory or of all, and that this access may see; oldest first. `after` is
-    the number of the last one that is known."""
+def journal(wanted: Wanted, of: Record | None, among: range, limit: int, store: Store, where: Where) -> list[Event]:
+    """The last `limit` events that are wanted, of that memory or of all, with a number `among` these, and that this access may
+    see; oldest first."""
     with store.moment():  # what a memory is now, and what became of it until now
-        found = list(islice(_backwards(wanted, None if of is None else of.id, after, store, where), limit))
+        found = list(islice(_backwards(wanted, None if of is None else of.id, among, store, where), limit))
         return _without_hidden(found[::-1], store, where)
 
 
-def _most(record: str | None, after: int, store: Store) -> int:
-    """How many events to read at once: of all records no more than there are after that one, which are numbered without a gap."""
+def _most(record: str | None, first: int, store: Store) -> int:
+    """How many events to read at once: of all records no more than there are from that one on, which are numbered without a gap."""
     head = store.head() if record is None else None
-    return EVENTS_AT_ONCE if head is None else min(max(head.last - after, 0), EVENTS_AT_ONCE)
+    return EVENTS_AT_ONCE if head is None else min(max(head.last + 1 - first, 0), EVENTS_AT_ONCE)
 
 
-def _backwards(wanted: Wanted, record: str | None, after: int, store: Store, where: Where) -> Iterator[Event]:
+def _backwards(wanted: Wanted, record: str | None, among: range, store: Store, where: Where) -> Iterator[Event]:
     """Every event that is wanted, newest first. It goes back as far as anything is from after `since`; a clock may have been set
-    back for a few events, hardly for hundreds."""
-    seer, before, most = Seer(where, wanted, {}), None, _most(record, after, store)
+    back for a few events, hardly for hundreds. Of those that came later, it looks at what moved a memory: where it lay then."""
+    seer, before, most = Seer(where, wanted, {}), None, _most(record, among.start, store)
     while events := store.journal(record=record, before=before, limit=most):
-        new = [event for event in reversed(events) if event.seq > after]
-        seer.look_up([event.record for event in new], store)
-        yield from seer.of(new)
+        told = [event for event in reversed(events) if _matters(event, among)]
+        seer.look_up([event.record for event in told], store)
+        yield from filter(lambda event: event.seq in among, seer.of(told))
         before = events[0].seq
-        if before <= after or (wanted.since and max(event.at for event in events) < wanted.since):
+        if before <= among.start or (wanted.since and max(event.at for event in events) < wanted.since):
             return
+
+
+def _matters(event: Event, among: range) -> bool:
+    if event.seq >= among.stop:
+        return event.before is not None and ("scope" in event.before or "home" in event.before)
+    return event.seq in among
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,7 +14,8 @@ import re
 import secrets
 import stat
 import threading
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -24,7 +25,8 @@ from memorist import checks
 from memorist.access import DEFAULT_SPACE, HOMED, ORIGINS, ROLES, Access, access_for
 from memorist.errors import Invalid, MemoristError, NotFound, OutOfScope
 from memorist.project import resolve_project
-from memorist.store.files import replace_private
+from memorist.store.files import create_private, replace_private
+from memorist.store.lock import locked
 from memorist.surfaces import settings
 
 FILE_NAME = "keys.json"
@@ -33,6 +35,7 @@ LONGEST_KEY = 200
 ANY_PROJECT = ANY_USER = "*"
 OF_NO_USER = ("global", *(f"{family}/*" for family in HOMED))  # beside its project, what a key for one sees
 RATE = 100.0  # requests a second that a key may make, unless it says otherwise
+WAIT_FOR_OTHERS = 10.0  # seconds, for another process that changes keys
 KEY_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
 log = logging.getLogger("memorist.http")
 
@@ -170,30 +173,45 @@ class KeyRing:
 
     def add(self, name: str, **given: Any) -> str:
         """Makes a key and gives it, the only time that it is shown."""
-        if any(key.name == name for key in self.keys):
-            raise Invalid(f"there is a key {name!r:.60} already; rotate it, or remove it first")
         if "projects" in given:
             names = given["projects"]
             given["projects"] = tuple(n if n == ANY_PROJECT else str(resolve_project(n, None).scope) for n in names)
-        token, made = _token(), datetime.now(UTC).isoformat(timespec="seconds")
-        self._write([*self.keys, ApiKey(name, digest_of(token), made=made, **given)])
+        token = _token()
+        key = ApiKey(name, digest_of(token), made=_now(), **given)
+        with self._changing() as keys:
+            if any(each.name == name for each in keys):
+                raise Invalid(f"there is a key {name!r:.60} already; rotate it, or remove it first")
+            keys.append(key)
         return token
 
     def rotate(self, name: str) -> str:
         """Another key in its place, with the same rights. The old one ends at once."""
-        old, token = self.named(name), _token()
-        new = replace(old, sha256=digest_of(token), made=datetime.now(UTC).isoformat(timespec="seconds"))
-        self._write([new if key is old else key for key in self.keys])
+        token = _token()
+        with self._changing() as keys:
+            old = self.named(name)
+            keys[keys.index(old)] = replace(old, sha256=digest_of(token), made=_now())
         return token
 
     def remove(self, name: str) -> None:
-        old = self.named(name)
-        self._write([key for key in self.keys if key is not old])
+        with self._changing() as keys:
+            keys.remove(self.named(name))
 
-    def _write(self, keys: list[ApiKey]) -> None:
-        told = [key.kept() for key in keys]
-        replace_private(self.path, json.dumps({"keys": told}, indent=1) + "\n")
-        self.read()
+    @contextmanager
+    def _changing(self) -> Iterator[list[ApiKey]]:
+        """The keys as they are, while no other process changes them, and the file once they were changed: two who wrote what
+        they had read before would bring back a key that the other one removed."""
+        lock = self.path.with_name(f"{self.path.name}.lock")
+        create_private(lock)
+        with locked(lock, WAIT_FOR_OTHERS, what="the keys"):
+            self.read()
+            keys = list(self._keys)
+            yield keys
+            replace_private(self.path, json.dumps({"keys": [key.kept() for key in keys]}, indent=1) + "\n")
+            self.read()
+
+
+def _now() -> str:
+    return datetime.now(UTC).isoformat(timespec="seconds")
 
 
 def _token() -> str:

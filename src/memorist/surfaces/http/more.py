@@ -54,6 +54,7 @@ READING_TOOLS = ("memory_query",)
 LOOK = 0.5  # seconds between two looks at the journal
 BREATH = 15.0  # seconds after which a silent stream of events says that it is there
 EVENTS_AT_ONCE = 10_000
+ANOTHER_JOURNAL = ": the journal has not come to that event; what happens from now on is told\nid: {}\n\n"
 CHUNK = 64 << 10  # characters of an export that are sent at once
 AHEAD = 8  # chunks that are made before the client has taken the first
 SLOWEST = 60.0  # seconds in which a client takes a chunk, or is given up: a thread is held for it
@@ -90,6 +91,7 @@ class EventStream:
     after: int | None  # the number of the last event that is known already
     ring: KeyRing | None = None
     recalls: Recalls | None = None
+    behind: bool = False  # more is in the journal already, and can be told at once
 
     async def lines(self) -> AsyncIterator[bytes]:
         """The stream, until the client, its key or the server goes."""
@@ -105,6 +107,8 @@ class EventStream:
             if not events and now - said >= BREATH:
                 yield b": still here\n\n"
             said = now if events or now - said >= BREATH else said
+            if self.behind:
+                continue
             try:
                 await asyncio.wait_for(self.work.closing.wait(), LOOK)
             except TimeoutError:
@@ -120,6 +124,7 @@ class EventStream:
         try:
             return await self.work.lanes["reading"].do(self._look)
         except TurnedAway:
+            self.behind = False
             return []
 
     def _look(self) -> list[bytes] | None:
@@ -128,25 +133,36 @@ class EventStream:
         if key is not None and (self.ring is None or key not in self.ring.keys):
             return None
         with self.work.memories.seen_by(self.visitor, self.project) as memory:
-            head = memory._tools.store.head()  # before the events: what comes meanwhile is not left out
-            last = head.last if head else 0
-            if self.after is None:
-                self.after = last
-            events = memory.log(after=self.after, limit=EVENTS_AT_ONCE) if last > self.after else []
-            self.after = max([last, self.after, *(event.seq for event in events)])
+            told = self._written(memory)
             self.work.memories.write_notes()
             if self.recalls is None:
                 self.recalls = Recalls.of(memory, {})
             self.recalls.memory = memory
-            return [*told_of(memory, events), *map(_asked, self.recalls.new())]
+            return [*told, *map(_asked, self.recalls.new())]
+
+    def _written(self, memory: Memory) -> list[bytes]:
+        """The next events of the journal, so many at once. A number that it has not come to is of another journal, such as that
+        of a store before a backup took its place; then there is nothing to go on from but now."""
+        head = memory._tools.store.head()
+        last = head.last if head else 0
+        if self.after is not None and self.after > last:
+            self.after = last
+            return [ANOTHER_JOURNAL.format(last).encode()]
+        begin = last if self.after is None else self.after
+        self.after = min(last, begin + EVENTS_AT_ONCE)
+        self.behind = self.after < last
+        if self.after == begin:
+            return []
+        return [*told_of(memory, memory.log(after=begin, before=self.after + 1, limit=EVENTS_AT_ONCE), self.behind)]
 
 
-def told_of(memory: Memory, events: list[Event]) -> Iterator[bytes]:
+def told_of(memory: Memory, events: list[Event], more: bool) -> Iterator[bytes]:
     """What happened to memories, as the bus tells it, with who did it. The change in length is told of the last event about a
-    memory only: what it was in between is not kept."""
-    latest = {event.record: event.seq for event in events}
-    ids = list(latest)
-    records = {record.id: record for record in memory._tools.store.get(ids, Where(memory.access))}
+    memory only, which may be among those that are told later: what it was in between is not kept."""
+    store, latest = memory._tools.store, {event.record: event.seq for event in events}
+    records = {record.id: record for record in store.get(list(latest), Where(memory.access))}
+    if more:
+        latest = {id: store.journal(record=id, limit=1)[-1].seq for id in records}
     for event in events:
         record = records.get(event.record)
         if record is None:
@@ -155,7 +171,8 @@ def told_of(memory: Memory, events: list[Event]) -> Iterator[bytes]:
         if latest[event.record] != event.seq:
             del facts["delta"]
         who = {"outcome": event.verb, "because": event.because, "actor": event.actor, "surface": event.surface}
-        yield _event("memory:write", {**facts, **who, "batch": event.batch, "at": event.at}, event.seq)
+        facts |= {**who, "batch": event.batch, "at": event.at, "seq": event.seq}
+        yield _event("memory:write", facts, event.seq)
 
 
 def _asked(line: Mapping[str, Any]) -> bytes:

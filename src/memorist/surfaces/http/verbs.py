@@ -99,6 +99,12 @@ async def perform(asked: HttpCall, work: Work, answers: "Answers") -> Reply:
     key = asked.headers.get("idempotency-key")
     if key is None or not asked.verb.writes or "key" in wire.parameters(asked.verb.name):
         return await work.lanes[lane_of(asked.verb)].do(lambda: answered(asked, work))
+    return await _once(asked, key, work, answers)
+
+
+async def _once(asked: HttpCall, key: str, work: Work, answers: "Answers") -> Reply:
+    """The answer to a write; the one that was given before if it comes again."""
+    answers.look(await work.lanes["reading"].do(lambda: work.memories.erased))
     found = answers.begin(asked, key)
     if found is not None:
         return found
@@ -332,7 +338,7 @@ def _page(asked: HttpCall, memory: Memory, arguments: dict[str, Any], cursor: st
     """One page of a list, as the facade gives it; where there is more, the address of the next page in `Link`."""
     verb, limit = asked.verb.name, _limit(asked.verb.name, arguments) or 0
     rest = {name: value for name, value in arguments.items() if name != "limit"}
-    question = hashlib.sha256(json.dumps([verb, rest], sort_keys=True).encode()).hexdigest()[:16]
+    question = _question(asked)
     mark = Mark.read(cursor, question)
     last = mark.passed + limit
     is_far = limit < 1 or last >= FURTHEST.get(verb, FURTHEST_USUALLY)  # then the facade says so, or there is no more
@@ -343,6 +349,12 @@ def _page(asked: HttpCall, memory: Memory, arguments: dict[str, Any], cursor: st
         return Reply.of(rows)
     newest = mark.newest or (_newest(memory) if verb == "list" else 0)
     return Reply.of(rows, link=_link(asked, Mark(last, newest).written(question)))
+
+
+def _question(asked: HttpCall) -> str:
+    """What a cursor is bound to: the question as it was said, since "now" is another moment on the next page."""
+    said = sorted(pair for pair in pairs_of(asked.query) if pair[0] not in ("limit", "cursor"))
+    return hashlib.sha256(json.dumps([asked.path, said]).encode()).hexdigest()[:16]
 
 
 def _link(asked: HttpCall, cursor: str) -> str:
@@ -368,33 +380,52 @@ def _newest(memory: Memory) -> int:
 
 @dataclass(slots=True)
 class Remembered:
-    """What a write with an idempotency key was, and how it was answered; None while it is worked on."""
+    """What a write with an idempotency key was, and how it was answered, once it is done."""
 
     digest: str
+    has_content: bool  # whether its answer may hold the text of a memory
+    done: bool = False
     reply: Reply | None = None
+    withheld: bool = False  # something was erased since it began
+
+    @property
+    def size(self) -> int:
+        return len(self.reply.body) if self.reply else 0
 
 
 class Answers:
     """The last answers to writes that came with an Idempotency-Key and whose verb has no key of its own. They are kept while the
-    server runs; `remember` and `add_task` keep theirs in the store."""
+    server runs, and until something is erased; `remember` and `add_task` keep theirs in the store."""
 
     def __init__(self) -> None:
         self._kept: OrderedDict[tuple[str, str], Remembered] = OrderedDict()
         self._bytes = 0
+        self._erased: str | None = None
+
+    def look(self, erased: str | None) -> None:
+        """Lets go of all answers if something was erased since, whoever did it: one of them may hold what is gone."""
+        if erased == self._erased:
+            return
+        self._erased = erased
+        for kept in self._kept.values():
+            if kept.has_content:
+                self._bytes -= kept.size
+                kept.reply, kept.withheld = None, True
 
     def begin(self, asked: HttpCall, key: str) -> Reply | None:
         """The answer that was given before, or None if this is the first time."""
         who, digest = self._who(asked, key), _digest(asked)
         found = self._kept.get(who)
         if found is None:
-            self._kept[who] = Remembered(digest)
+            self._kept[who] = Remembered(digest, asked.verb.name != "erase")
             return None
         if found.digest != digest:
             said = "this Idempotency-Key was used for another request; choose a new one"
             return Reply.of_problem(Conflict(said), asked.visitor.request_id)
         if found.reply is None:
             said = "a request with this Idempotency-Key is being worked on; ask again in a moment"
-            return Reply.of_problem(Conflict(said), asked.visitor.request_id)
+            gone = "this was done, and its answer is not kept, since something was erased; see what became of it"
+            return Reply.of_problem(Conflict(gone if found.done else said), asked.visitor.request_id)
         return Reply(found.reply.status, found.reply.body, {**found.reply.headers, "idempotent-replayed": "true"})
 
     def end(self, asked: HttpCall, key: str, reply: Reply | None) -> None:
@@ -403,14 +434,17 @@ class Answers:
         if reply is None or reply.status >= 400:
             self._kept.pop(who, None)
             return
-        self._kept[who].reply = reply
-        self._bytes += len(reply.body)
+        kept = self._kept[who]
+        kept.done, kept.reply = True, None if kept.withheld else reply
+        self._bytes += kept.size
+        self._bound()
+
+    def _bound(self) -> None:
         while len(self._kept) > REMEMBERED_ANSWERS or self._bytes > REMEMBERED_BYTES:
-            oldest = next((each for each, kept in self._kept.items() if kept.reply is not None), None)
+            oldest = next((each for each, kept in self._kept.items() if kept.done), None)
             if oldest is None:
                 return
-            gone = self._kept.pop(oldest).reply
-            self._bytes -= len(gone.body) if gone else 0
+            self._bytes -= self._kept.pop(oldest).size
 
     @staticmethod
     def _who(asked: HttpCall, key: str) -> tuple[str, str]:

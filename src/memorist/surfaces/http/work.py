@@ -127,6 +127,12 @@ class Memories:
         files = [] if self.path is None else [self.path, self.path.with_name(f"{self.path.name}-wal")]
         return sum(file.stat().st_size for file in files if file.exists())
 
+    @property
+    def erased(self) -> str | None:
+        """The mark of the last erasure, through whatever door or process: what was read before may be gone."""
+        with self._held(self.space, self.usual) as memory:
+            return memory._tools.store.setting("erased")
+
     @contextmanager
     def seen_by(self, visitor: Visitor, project: str | None, noted: bool = True) -> Iterator[Memory]:
         """The memory of a request, with the rights of whoever makes it. What workers were asked before is noted by then, unless
