@@ -2,7 +2,8 @@
 
 A hook only notes that there is one; whoever has time reads it: the next session that starts, a compaction, or `memorist upkeep`.
 One that was read to its end stays known, so that its session can go on without its past being read again.
-They are settings of the store, one for each project, so that a transcript goes where its agent worked.
+They are settings of the store, one for each project, so that a transcript goes where its agent worked. Which project that is, the
+folder says in which a session began: an agent goes into others, and what was said in one project is no other's.
 """
 
 import json
@@ -21,6 +22,7 @@ from memorist.store.where import canonical
 OUT = "yes"
 TOLD_OUT = "hooks say and keep nothing in this project; `memorist on --here` takes it in again"
 MOST_CAPTURES = 500  # of a project; the oldest that were read to their end go, and no others
+MOST_SESSIONS = 1000  # of which is known where they began; the oldest go
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,6 +71,19 @@ def forget(session: str, store: Store, space: str, home: str) -> None:
     _keep([each for each in known(store, space, home) if each.session != session], store, space, home)
 
 
+def began(client: str, session: str, store: Store, space: str) -> Path | None:
+    """The folder in which that session began, if that is known."""
+    folder = _began(store, space).get(f"{client} {session}")
+    return None if folder is None else Path(os.fsdecode(unquote_to_bytes(folder)))
+
+
+def begin(client: str, session: str, folder: Path, store: Store, space: str) -> None:
+    """Keeps where that session began; inside a transaction of the writer."""
+    all_of_them = {**_began(store, space), f"{client} {session}": quote_from_bytes(os.fsencode(folder))}
+    latest = dict([*all_of_them.items()][-MOST_SESSIONS:])
+    store.write(Commit(settings={_sessions(space): json.dumps(latest)}))  # in the order in which they came
+
+
 def left_out(store: Store, space: str, home: str) -> bool:
     """Whether hooks say nothing in that project, and nothing of its agents is kept."""
     return store.setting(_left_out(space, home)) == OUT
@@ -106,6 +121,17 @@ def _at_its_end(capture: Capture) -> Capture:
         return replace(capture, read=capture.path.stat().st_size)
     except OSError:  # it is not there, and nothing of it is read
         return capture
+
+
+def _began(store: Store, space: str) -> dict[str, str]:
+    try:
+        return {str(name): str(folder) for name, folder in json.loads(store.setting(_sessions(space)) or "{}").items()}
+    except (ValueError, AttributeError) as problem:
+        raise StoreDamaged(f"where sessions began cannot be told ({problem}); restore a backup") from problem
+
+
+def _sessions(space: str) -> str:
+    return f"sessions of {space}"
 
 
 def _left_out(space: str, home: str) -> str:

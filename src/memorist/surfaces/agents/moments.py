@@ -1,9 +1,11 @@
 """What is told and kept at a moment of an agent's day, once it is clear that something is (`hooks`)."""
 
+import json
 import logging
 import os
 import time
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import replace
 from datetime import datetime
 from functools import cache
@@ -12,9 +14,10 @@ from typing import Any
 
 from memorist import checks
 from memorist.design import STEADY, Design, Lane
-from memorist.errors import StoreUnavailable
+from memorist.errors import Invalid, StoreUnavailable
 from memorist.kinds import MEMORY, TURNS
 from memorist.memory import Memory
+from memorist.project import repository_root
 from memorist.prompt.context import Wish
 from memorist.prompt.modes import Profile
 from memorist.recall.pipeline import Query, scopes_of
@@ -35,6 +38,7 @@ WAIT = 0.25  # seconds for another writer; an agent waits for all of it
 READING = 0.1  # seconds that a session which starts reads in the transcripts of others
 COMPACTING = 5.0  # seconds that are read before a compaction; what is left is read later
 LOOKED_BACK = 200  # receipts in which is looked for what this session was shown
+HEAD_LINES, HEAD_BYTES = 50, 1 << 20  # lines of a transcript, and bytes of each, in which its folder is looked for
 FEW = 3  # memories at a prompt, where chances are known (docs/why/0072)
 ENOUGH, FURTHER = 0.05, 0.1  # the chance that the best of them needs, and each other one
 START = (
@@ -48,20 +52,79 @@ logging.getLogger("memorist").addHandler(logging.NullHandler())  # else warnings
 
 
 def answer(agent: Agent, moment: Moment, given: Mapping[str, Any], say: Callable[[str], None], began: float) -> None:
-    """Says what there is to say, and only then looks at transcripts."""
+    """Says what there is to say, and only then looks at transcripts; both in the project in which the session began."""
     if settings.off_because():
         return
-    with _memory(agent, given, moment) as memory:
-        if captures.left_out(memory._tools.store, memory.space, memory.home):
-            return
-        try:
-            told = _told(memory, moment, given, began) if moment in ("start", "prompt", "helper") else ""
-            if told:
-                say(told)
-            if moment in ("start", "compact", "stop", "end"):
+    folder = given.get("cwd")
+    if isinstance(folder, str) and Path(folder).is_dir():
+        os.chdir(folder)
+    with _memory(agent, moment) as memory:
+        first = _began_in(memory, agent, given)
+        if not first.is_dir():
+            raise Invalid("the folder in which this session began is gone, so nothing is told or noted in it")
+        if _is_project_of(first, Path.cwd()):
+            return _answer(memory, agent, moment, given, say, began)
+    os.chdir(first)
+    with _memory(agent, moment) as memory:
+        _answer(memory, agent, moment, given, say, began)
+
+
+def _answer(
+    memory: Memory, agent: Agent, moment: Moment, given: Mapping[str, Any], say: Callable[[str], None], began: float
+) -> None:
+    out = captures.left_out(memory._tools.store, memory.space, memory.home)
+    try:
+        told = _told(memory, moment, given, began) if moment in ("start", "prompt", "helper") and not out else ""
+        if told:
+            say(told)
+        if moment in ("start", "compact", "stop", "end"):
+            _begun(memory, agent, given)
+            if not out:
                 _captured(memory, agent, moment, given)
-        finally:
-            _leave(memory, agent, moment)
+    finally:
+        _leave(memory, agent, moment)
+
+
+def _began_in(memory: Memory, agent: Agent, given: Mapping[str, Any]) -> Path:
+    """Where that session began, as it was noted, or as its transcript says; else where it is. The agent's folder is where its
+    last command went, and may be in another project by now."""
+    session = _session(given)
+    known = None if session is None else captures.began(agent.name, session, memory._tools.store, memory.space)
+    return known or _first_folder(given.get("transcript_path")) or Path.cwd()
+
+
+def _is_project_of(first: Path, here: Path) -> bool:
+    return first == here or repository_root(here) == repository_root(first) is not None
+
+
+def _first_folder(transcript: Any) -> Path | None:
+    """The folder that a transcript names first, if it is here: Claude Code does in its lines, Codex in its first."""
+    with suppress(OSError, ValueError):
+        if isinstance(transcript, str) and Path(transcript).is_file():
+            with Path(transcript).open("rb") as file:
+                for _ in range(HEAD_LINES):
+                    folder = _folder_in(file.readline(HEAD_BYTES))
+                    if folder is not None:
+                        return Path(folder).resolve() if Path(folder).is_dir() else None
+    return None
+
+
+def _folder_in(line: bytes) -> str | None:
+    found: Any = None
+    with suppress(ValueError, RecursionError):
+        found = json.loads(line) if b'"cwd"' in line else None
+    inner = found.get("payload") if isinstance(found, Mapping) else None
+    folders = (each.get("cwd") for each in (found, inner) if isinstance(each, Mapping))
+    return next((folder for folder in folders if isinstance(folder, str)), None)
+
+
+def _begun(memory: Memory, agent: Agent, given: Mapping[str, Any]) -> None:
+    """Notes where the session is from, in a project that is left out as well: else it would be taken for one of the project that
+    its agent goes to."""
+    session, store = _session(given), memory._tools.store
+    if session is not None and captures.began(agent.name, session, store, memory.space) is None:
+        with memory._writer.transaction():
+            captures.begin(agent.name, session, Path.cwd(), store, memory.space)
 
 
 def _leave(memory: Memory, agent: Agent, moment: Moment) -> None:
@@ -73,11 +136,8 @@ def _leave(memory: Memory, agent: Agent, moment: Moment) -> None:
         )
 
 
-def _memory(agent: Agent, given: Mapping[str, Any], moment: Moment) -> Memory:
-    """The memory of the folder in which the agent works. A session's own notes are no news to it."""
-    folder = given.get("cwd")
-    if isinstance(folder, str) and Path(folder).is_dir():
-        os.chdir(folder)
+def _memory(agent: Agent, moment: Moment) -> Memory:
+    """The memory of this folder. A session's own notes are no news to it."""
     memory = Memory(chat="none", wait=WAIT)
     memory.access = replace(memory.access, origin="agent", surface=SURFACE, actor=agent.name)
     memory.design = _design(memory.design, moment)
