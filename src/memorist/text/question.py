@@ -23,7 +23,9 @@ from memorist.text.words import LONGEST_QUERY, STOP_WORDS, plain_words, terms
 _INJECTED = frozenset(
     """function_results function_calls thinking retrieved_documents file_content file_contents user_info git_status
     local-command-stdout local-command-stderr local-command-caveat bash-input bash-stdout bash-stderr task-notification
-    teammate-message ide_selection ide_opened_file open_files""".split()
+    teammate-message cross-session-message artifact-room-event user-prompt-submit-hook post-tool-use-hook repl-output
+    user_shell_command subagent_notification user_action turn_aborted user_instructions hook_prompt recommended_plugins
+    ide_selection ide_opened_file open_files""".split()
 )
 _INJECTED_PARTS = ("memory", "memories", "reminder", "context", "tool", "environment", "attachment")
 _TAG = regex(r"<(/?)([A-Za-z][\w.:-]*+)([^<>]*+)>")
