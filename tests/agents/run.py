@@ -284,6 +284,8 @@ def whole_life(scene: Scene) -> None:
     first = two_sessions(scene)
     tool_call(scene)
     commanded(scene)
+    if client.name == "claude-code":  # the others name the folder in which they were started
+        elsewhere(scene)
     resumed(scene, first)
     if client.fork is not None:
         forked(scene, first)
@@ -331,6 +333,22 @@ def commanded(scene: Scene) -> None:
     scene.memorist("upkeep")
     kept = scene.said("asks the memory of this project")
     scene.check(not kept, "and is not kept as what a person said", f"{kept}")
+
+
+def elsewhere(scene: Scene) -> None:
+    """A command goes into another repository, and hooks are called with that folder from then on."""
+    inner = scene.work / "vendor" / "beta"
+    subprocess.run(["git", "init", "-q", str(inner)], check=True)
+    words = (*scene.client.words[:-1], "--allowedTools", "Bash", scene.client.words[-1])
+    call = json.dumps({"command": "cd vendor/beta && pwd", "description": "go there"})
+    scene.say(words, f"We decided that ledgers are kept in Zanzibar. CALL Bash {call}")
+    folder = scene.hooks("Stop")[-1]["cwd"]
+    scene.check(Path(folder).samefile(inner), "a command goes into another repository, and so do its hooks", folder)
+    there = scene.run("sh", "-c", "cd vendor/beta && memorist upkeep && memorist list --all").stdout
+    scene.check("Zanzibar" not in there, "and nothing of the session is kept there", there)
+    scene.memorist("upkeep")
+    kept = scene.said("ledgers are kept in Zanzibar")
+    scene.check(len(kept) == 1, "but in the project in which it began", f"{kept}")
 
 
 def resumed(scene: Scene, session: str) -> None:

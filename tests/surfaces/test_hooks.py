@@ -321,6 +321,25 @@ def test_what_is_private_in_a_prompt_is_nowhere(work: Path, tmp_path: Path) -> N
     assert not [file for file in tmp_path.glob("m.db*") if b"hunter4711" in file.read_bytes()]
 
 
+def test_what_is_private_in_a_transcript_is_nowhere(work: Path, tmp_path: Path) -> None:
+    """In what a tool was called with, over two blocks, in another mark, and without an end."""
+    said = "<private>hunter<private>4711</private>hunter4711</private>"
+    call = {"type": "tool_use", "id": "t1", "name": "Bash", "input": {"command": f"echo '{said}' > pin"}}
+    blocks = [
+        {"type": "text", "text": each} for each in ("The pin: <private>hunter4711", "hunter4711</private> is set.")
+    ]
+    file = work.parent / "s1.jsonl"
+    file.write_text(
+        line("user", blocks, "u1") + line("assistant", [call], "a1") + line("user", f"It is {said}.", "u2")
+        + line("assistant", [{"type": "text", "text": "Never <private>"}, {**call, "input": {"pin": "hunter4711"}}], "a2")
+    )  # fmt: skip
+    told("claude-code", "PreCompact", transcript_path=str(file))
+    assert [text for *_, text in turns()] == [
+        'Bash({"command": "echo \'\' > pin"})', "Never ", "It is .", "The pin:\nis set.",
+    ]  # fmt: skip
+    assert not [file for file in tmp_path.glob("m.db*") if b"hunter4711" in file.read_bytes()]
+
+
 def test_a_transcript_that_cannot_be_read_stops_no_other(work: Path) -> None:
     gone, deep, fine = (work.parent / f"{name}.jsonl" for name in ("gone", "deep", "fine"))
     say("Staging runs Postgres 16", pinned=True)

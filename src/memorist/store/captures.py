@@ -2,7 +2,8 @@
 
 A hook only notes that there is one; whoever has time reads it: the next session that starts, a compaction, or `memorist upkeep`.
 One that was read to its end stays known, so that its session can go on without its past being read again.
-They are settings of the store, one for each project, so that a transcript goes where its agent worked.
+They are settings of the store, one for each project, so that a transcript goes where its agent worked. Which project that is, the
+folder says in which a session began: an agent goes into others, and what was said in one project is no other's.
 """
 
 import json
@@ -20,6 +21,7 @@ from memorist.store.where import canonical
 OUT = "yes"
 TOLD_OUT = "hooks say and keep nothing in this project; `memorist on --here` takes it in again"
 MOST_CAPTURES = 500  # of a project; the oldest that were read to their end go, and no others
+MOST_SESSIONS = 1000  # of which is known where they began; the oldest go
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,6 +45,14 @@ class Capture:
             return True
 
 
+@dataclass(frozen=True, slots=True)
+class Began:
+    """In which folder a session began, and when its agent last forgot what it was told: it compacts its conversation."""
+
+    folder: Path
+    forgot: str | None = None
+
+
 def known(store: Store, space: str, home: str) -> list[Capture]:
     """Those of that project, the one noted first at the front."""
     said = store.setting(_name(space, home))
@@ -63,6 +73,19 @@ def note(capture: Capture, store: Store, space: str, home: str) -> None:
 def forget(session: str, store: Store, space: str, home: str) -> None:
     """Takes it off the list; inside a transaction of the writer."""
     _keep([each for each in known(store, space, home) if each.session != session], store, space, home)
+
+
+def began(client: str, session: str, store: Store, space: str) -> Began | None:
+    """What is known of that session."""
+    found = _began(store, space).get(f"{client} {session}")
+    return None if found is None else Began(Path(os.fsdecode(unquote_to_bytes(found[0]))), found[1])
+
+
+def begin(client: str, session: str, about: Began, store: Store, space: str) -> None:
+    """Keeps that, in the place of what was known of that session; inside a transaction of the writer."""
+    written = (quote_from_bytes(os.fsencode(about.folder)), about.forgot)
+    latest = [*{**_began(store, space), f"{client} {session}": written}.items()][-MOST_SESSIONS:]
+    store.write(Commit(settings={_sessions(space): json.dumps(dict(latest))}))  # in the order in which they came
 
 
 def left_out(store: Store, space: str, home: str) -> bool:
@@ -102,6 +125,18 @@ def _at_its_end(capture: Capture) -> Capture:
         return replace(capture, read=capture.path.stat().st_size)
     except OSError:  # it is not there, and nothing of it is read
         return capture
+
+
+def _began(store: Store, space: str) -> dict[str, tuple[str, str | None]]:
+    try:
+        said = json.loads(store.setting(_sessions(space)) or "{}")
+        return {name: (folder, forgot) for name, (folder, forgot) in said.items()}
+    except (ValueError, TypeError, AttributeError) as problem:
+        raise StoreDamaged(f"where sessions began cannot be told ({problem}); restore a backup") from problem
+
+
+def _sessions(space: str) -> str:
+    return f"sessions of {space}"
 
 
 def _left_out(space: str, home: str) -> str:

@@ -23,7 +23,9 @@ from memorist.text.words import LONGEST_QUERY, STOP_WORDS, plain_words, terms
 _INJECTED = frozenset(
     """function_results function_calls thinking retrieved_documents file_content file_contents user_info git_status
     local-command-stdout local-command-stderr local-command-caveat bash-input bash-stdout bash-stderr task-notification
-    teammate-message ide_selection ide_opened_file open_files""".split()
+    teammate-message cross-session-message artifact-room-event user-prompt-submit-hook post-tool-use-hook repl-output
+    user_shell_command subagent_notification user_action turn_aborted user_instructions hook_prompt recommended_plugins
+    ide_selection ide_opened_file open_files""".split()
 )
 _INJECTED_PARTS = ("memory", "memories", "reminder", "context", "tool", "environment", "attachment")
 _TAG = regex(r"<(/?)([A-Za-z][\w.:-]*+)([^<>]*+)>")
@@ -43,7 +45,6 @@ _ROLE = regex(
     r"^[ \t]{0,8}[*#_]{0,6}[ \t]?(?P<role>user|human|assistant|ai|bot|system|tool)[*_]{0,3}[ \t]{0,4}:[*_]{0,3}",
     re.MULTILINE | re.IGNORECASE,
 )
-_PRIVATE = regex(r"<private\b[^<>]*+>.*?(?:</private\s*+>|\Z)", re.DOTALL | re.IGNORECASE)
 _USERS = frozenset(("user", "human"))
 _WORD = regex(r"\w")
 _BLANKS = regex(r"[^\S\n]+")
@@ -89,15 +90,6 @@ def without_injected(text: str) -> str:
         end = text.find(f"\nEnd {page[1]}", page.end())
         cuts += [(page.start(), end + len(page[1]) + 5)] if end >= 0 else []
     return _cut(text, cuts).strip()
-
-
-def without_private(text: str) -> str:
-    """Without what its user marked as private; to the end, if they did not say where that ends.
-
-    >>> without_private("Call Ann.<private>Her pin is 4711</private> Why?")
-    'Call Ann. Why?'
-    """
-    return _PRIVATE.sub("", text)
 
 
 def without_urls(text: str) -> str:

@@ -8,7 +8,7 @@
 What is common to all is here: JSON that is read bit by bit, conversations as turns of sessions, and ids. A turn has an id that
 depends on its conversation, its message and where it goes. So a second import changes nothing, one of a transcript that has
 grown brings what is new, and what was erased stays erased. What a host or a memory tool put into a message of the user's is
-taken out; a message that was nothing else is left out.
+taken out, and so is what was marked as private; a message that was nothing else is left out.
 """
 
 import json
@@ -30,6 +30,7 @@ from memorist.memory import Memory
 from memorist.records import Draft, Link, Outcome, utc
 from memorist.remember.turns import whole_of
 from memorist.session.name import CLOSED, KIND
+from memorist.text.private import public_message, without_private
 from memorist.text.question import without_injected
 from memorist.text.visible import is_blank, quoted
 
@@ -191,7 +192,7 @@ class _Reading:
                 by_hooks = {"session": item.session, "kind": "turn", "surface": "hook"}
                 self.session, self.captured = item.session, self.memory.count(by_hooks) > 0
             if isinstance(item, Titled):
-                self.title = item.title
+                self.title = without_private(item.title)
             elif not self.captured:
                 yield from self._turns(item)
 
@@ -205,7 +206,7 @@ class _Reading:
         common = Draft(
             "", "turn", session=said.session, agent=self.name, key=key if named else f"{key}/{self.values.place}"
         )
-        for _, turn in whole_of([without_guests(said.message)], common):
+        for _, turn in whole_of([may_be_kept(said.message)], common):
             if isinstance(turn, Outcome) and not turn:
                 raise Invalid(turn.because)
             if isinstance(turn, Draft):
@@ -231,8 +232,15 @@ class _Reading:
         return Entry(self.values.stream.shown, self.values.place, draft)
 
 
-def without_guests(message: Mapping[str, Any]) -> Mapping[str, Any]:
-    """A message without what others put into the words of its user."""
+def may_be_kept(message: Mapping[str, Any]) -> Mapping[str, Any]:
+    """A message without what is private in it, and without what others put into the words of its user."""
+    try:
+        return _without_guests(public_message(message))
+    except RecursionError:
+        raise Invalid("it is nested too deep to be looked through") from None
+
+
+def _without_guests(message: Mapping[str, Any]) -> Mapping[str, Any]:
     content = message.get("content")
     if message.get("role") != "user" or not content:
         return message

@@ -2,7 +2,7 @@
 
 Lines have a type, and most types are no part of the conversation: only `user` and `assistant` are read, and titles. What the
 program itself said in the user's name (`isMeta`), what sub-agents said (`isSidechain`), and summaries of a compaction are left out,
-and so is what its shell, its tasks and its team mates put out, which it writes down as if the user had typed it.
+and so is what its shell, its tasks, hooks, channels and team mates put out, which it writes down as if the user had typed it.
 """
 
 import re
@@ -20,7 +20,10 @@ _COMMANDS = re.compile(r"<(command-(?:name|message|args|contents))>.*?</\1>", re
 
 # What begins so is all the program's: what a shell puts out may itself hold the end of such a block, and words behind it.
 _PUT_OUT = re.compile(
-    r"\s*<(?:bash-(?:input|stdout|stderr)|local-command-(?:stdout|stderr|caveat)|task-notification|teammate-message)\b"
+    r"\s*(?:<(?:bash-(?:input|stdout|stderr)|local-command-(?:stdout|stderr|caveat)|task-notification|teammate-message"
+    r"|cross-session-message|channel|wake|tick|artifact-room-event|coordinator-(?:relay|task)|mcp-(?:resource|polling)-update"
+    r"|(?:user-prompt-submit|post-tool-use)-hook|remote-review(?:-progress)?|repl-output|persisted-output|fork-boilerplate)\b"
+    r"|\[Request interrupted by user[^\]]*\]\s*$)"
 )
 
 

@@ -1,9 +1,11 @@
 """Codex: `sessions/YYYY/MM/DD/rollout-<time>-<id>.jsonl` below `~/.codex`, or `CODEX_HOME`.
 
 The conversation is in the lines of type `response_item`; `event_msg` says the same again for the screen. What the program put in
-front of the user's words (the environment, instructions of the project) is left out, and so is what the developer said.
+front of the user's words (the environment, instructions of the project) is left out, and so is what the developer said, and what
+commands, reviews and other agents put out, which it writes down in the user's name.
 """
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
@@ -13,7 +15,13 @@ program = "codex"
 _LINES = ("session_meta", "response_item", "event_msg", "turn_context", "compacted", "world_state")
 _CALLS = ("function_call", "custom_tool_call")
 _RESULTS = ("function_call_output", "custom_tool_call_output")
-_INJECTED = ("<environment_context>", "<user_instructions>", "# AGENTS.md instructions", "<turn_aborted>", "<skill>")
+# What begins so is all the program's: what a command puts out may itself hold the end of such a block, and words behind it.
+_INJECTED = re.compile(
+    r"\s*(?:# AGENTS\.md instructions|Warning: The maximum number of unified exec|<(?:user_shell_command|user_action|turn_aborted"
+    r"|skill|heartbeat|hook_prompt|image|permissions instructions|recommended_plugins"
+    r"|side_conversation|(?:external_)?realtime_conversation|context_window|collaboration_mode"
+    r"|command_sessions|git_attribution|\w+_(?:context|instructions|notification|reminder|notice|guidance|delegation|budget))\b)"
+)
 
 
 def recognise(first: Sequence[Mapping[str, Any]]) -> bool:
@@ -52,7 +60,7 @@ def _message(payload: Mapping[str, Any]) -> dict[str, Any] | None:
 
 def _injected(block: Any) -> bool:
     text = block.get("text") if isinstance(block, Mapping) else block
-    return not isinstance(text, str) or text.lstrip().startswith(_INJECTED)
+    return not isinstance(text, str) or _INJECTED.match(text) is not None
 
 
 def _output(output: Any) -> str | list[Any] | None:

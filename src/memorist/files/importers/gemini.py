@@ -3,7 +3,8 @@
 The file is a log: a first line about the session, messages, each written again whenever something of it changes, `{"$set": …}`,
 which changes the first line or hands in messages, and `{"$rewindTo": id}`, by which the user takes back that message and all after
 it. It is replayed: first which line of each message counts, then those lines. A `$set` with fewer messages shortens what the
-model sees and takes nothing back: what was said was said.
+model sees and takes nothing back: what was said was said. Files that the user named (`@README.md`) stand behind their words, and
+what a shell put out in words of its own; neither was typed.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -13,6 +14,13 @@ from memorist.files.importers import Item, Utterance, Values
 
 program = "gemini"
 _ROLES = {"user": "user", "gemini": "assistant"}
+_FILES = "--- Content from referenced files ---"
+_PUT_OUT = (
+    "I ran the following shell command:\n```",
+    "System: Potential loop",
+    "System: Please continue",
+    "[System: You ",
+)
 
 
 def recognise(first: Sequence[Mapping[str, Any]]) -> bool:
@@ -57,6 +65,7 @@ def _messages(line: Mapping[str, Any], number: int) -> Iterator[tuple[tuple[int,
 def _said(message: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
     about = {"id": message["id"], "timestamp": message.get("timestamp")}
     content = message.get("content")
+    content = _typed(content) if message["type"] == "user" else content
     yield {**about, "role": _ROLES[message["type"]], "content": content if isinstance(content, str | list) else None}
     calls = message.get("toolCalls")
     for number, call in enumerate(calls if isinstance(calls, list) else (), 1):
@@ -66,6 +75,22 @@ def _said(message: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
             yield {**named, "role": "assistant", "content": [use]}
             yield {**named, "id": f"{named['id']}/result", "role": "tool", "tool_call_id": call.get("id"),
                    "content": _result(call)}  # fmt: skip
+
+
+def _typed(content: Any) -> Any:
+    """Without what the program wrote in the user's name; what files say may itself hold their end, so all behind them goes."""
+    if isinstance(content, str):
+        return "" if content.lstrip().startswith(_PUT_OUT) else content.partition(_FILES)[0]
+    typed: list[Any] = []
+    for part in content if isinstance(content, list) else ():
+        text = part.get("text") if isinstance(part, Mapping) else part
+        if not isinstance(text, str):
+            typed.append(part)
+            continue
+        typed.append({"text": _typed(text)})
+        if _FILES in text:
+            break
+    return typed
 
 
 def _result(call: Mapping[str, Any]) -> str | None:

@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import IO, Any, cast
 
 from memorist.errors import Invalid
-from memorist.files.importers import Importer, Utterance, Values, without_guests
+from memorist.files.importers import Importer, Utterance, Values, may_be_kept
 from memorist.files.sources import Source, opened, readable
 from memorist.files.streams import LONGEST_LINE, Stream
 from memorist.memory import Memory
@@ -30,7 +30,6 @@ from memorist.store.captures import Capture
 from memorist.surfaces import settings
 from memorist.surfaces.agents import problems
 from memorist.surfaces.agents.moments import SURFACE
-from memorist.text.question import without_private
 
 # Agents, and what imports their transcripts.
 READ = {"claude-code": "claude_code", "codex": "codex", "gemini": "gemini"}
@@ -163,9 +162,8 @@ def _messages(capture: Capture, since: str | None) -> Generator[tuple[Mapping[st
 def _cleaned(message: Mapping[str, Any]) -> dict[str, Any] | None:
     """What may be kept of a message; None of one that is too deep to be looked through, as no person or program writes it."""
     try:
-        found = {name: value for name, value in without_guests(message).items() if value is not None}
-        return {**found, "content": _public(found.get("content"))}
-    except RecursionError:
+        return {name: value for name, value in may_be_kept(message).items() if value is not None}
+    except Invalid:
         return None
 
 
@@ -181,17 +179,6 @@ def _older(said: Any, since: str | None) -> bool:
         return datetime.fromisoformat(said) < datetime.fromisoformat(since)
     except (ValueError, TypeError):
         return False
-
-
-def _public(content: Any) -> Any:
-    """Without what the person marked as private."""
-    if isinstance(content, str):
-        return without_private(content)
-    if isinstance(content, list):
-        return [_public(each) for each in content]
-    if isinstance(content, Mapping):
-        return {name: _public(each) if name in ("text", "content") else each for name, each in content.items()}
-    return content
 
 
 class _Tail(Values):

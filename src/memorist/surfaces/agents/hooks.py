@@ -20,7 +20,8 @@ from typing import Any
 from memorist.errors import Invalid
 from memorist.surfaces.agents.clients import CLIENTS, Agent, Moment
 from memorist.surfaces.agents.served import LARGEST_EVENT
-from memorist.text.question import question_of, small_talk, without_injected, without_private
+from memorist.text.private import without_private
+from memorist.text.question import question_of, small_talk, without_injected
 
 TYPED = (None, "user", "sdk")  # sources of a prompt that a person may have typed; others are the agent's own
 

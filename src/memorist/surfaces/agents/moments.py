@@ -1,9 +1,11 @@
 """What is told and kept at a moment of an agent's day, once it is clear that something is (`hooks`)."""
 
+import json
 import logging
 import os
 import time
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import replace
 from datetime import datetime
 from functools import cache
@@ -12,14 +14,15 @@ from typing import Any
 
 from memorist import checks
 from memorist.design import STEADY, Design, Lane
-from memorist.errors import StoreUnavailable
+from memorist.errors import Invalid, StoreUnavailable
 from memorist.kinds import MEMORY, TURNS
 from memorist.memory import Memory
+from memorist.project import repository_root
 from memorist.prompt.context import Wish
 from memorist.prompt.modes import Profile
 from memorist.recall.pipeline import Query, scopes_of
 from memorist.store import captures
-from memorist.store.nouns import Shelf
+from memorist.store.nouns import RENDERED_AT_MOST, Shelf
 from memorist.store.where import Where
 from memorist.surfaces import settings
 from memorist.surfaces.agents import problems
@@ -34,7 +37,7 @@ SURFACE = "hook"
 WAIT = 0.25  # seconds for another writer; an agent waits for all of it
 READING = 0.1  # seconds that a session which starts reads in the transcripts of others
 COMPACTING = 5.0  # seconds that are read before a compaction; what is left is read later
-LOOKED_BACK = 200  # receipts in which is looked for what this session was shown
+HEAD_LINES, HEAD_BYTES = 50, 1 << 20  # lines of a transcript, and bytes of each, in which its folder is looked for
 FEW = 3  # memories at a prompt, where chances are known (docs/why/0072)
 ENOUGH, FURTHER = 0.05, 0.1  # the chance that the best of them needs, and each other one
 START = (
@@ -48,20 +51,87 @@ logging.getLogger("memorist").addHandler(logging.NullHandler())  # else warnings
 
 
 def answer(agent: Agent, moment: Moment, given: Mapping[str, Any], say: Callable[[str], None], began: float) -> None:
-    """Says what there is to say, and only then looks at transcripts."""
+    """Says what there is to say, and only then looks at transcripts; both in the project in which the session began."""
     if settings.off_because():
         return
-    with _memory(agent, given, moment) as memory:
-        if captures.left_out(memory._tools.store, memory.space, memory.home):
-            return
-        try:
-            told = _told(memory, moment, given, began) if moment in ("start", "prompt", "helper") else ""
-            if told:
-                say(told)
-            if moment in ("start", "compact", "stop", "end"):
+    folder = given.get("cwd")
+    if isinstance(folder, str) and Path(folder).is_dir():
+        os.chdir(folder)
+    with _memory(agent, moment) as memory:
+        first = _began_in(memory, agent, given)
+        if not first.is_dir():
+            raise Invalid("the folder in which this session began is gone, so nothing is told or noted in it")
+        if _is_project_of(first, Path.cwd()):
+            return _answer(memory, agent, moment, given, say, began)
+    os.chdir(first)
+    with _memory(agent, moment) as memory:
+        _answer(memory, agent, moment, given, say, began)
+
+
+def _answer(
+    memory: Memory, agent: Agent, moment: Moment, given: Mapping[str, Any], say: Callable[[str], None], began: float
+) -> None:
+    now, out = memory._tools.clock(), captures.left_out(memory._tools.store, memory.space, memory.home)
+    try:
+        told = _told(memory, agent, moment, given, began) if moment in ("start", "prompt", "helper") and not out else ""
+        if told:
+            say(told)
+        if moment in ("start", "compact", "stop", "end"):
+            _begun(memory, agent, given, now.isoformat() if _forgets(agent, moment, given) else None)
+            if not out:
                 _captured(memory, agent, moment, given)
-        finally:
-            _leave(memory, agent, moment)
+    finally:
+        _leave(memory, agent, moment)
+
+
+def _began_in(memory: Memory, agent: Agent, given: Mapping[str, Any]) -> Path:
+    """Where that session began, as it was noted, or as its transcript says; else where it is. The agent's folder is where its
+    last command went, and may be in another project by now."""
+    session = _session(given)
+    known = None if session is None else captures.began(agent.name, session, memory._tools.store, memory.space)
+    return known.folder if known else _first_folder(given.get("transcript_path")) or Path.cwd()
+
+
+def _is_project_of(first: Path, here: Path) -> bool:
+    return first == here or repository_root(here) == repository_root(first) is not None
+
+
+def _first_folder(transcript: Any) -> Path | None:
+    """The folder that a transcript names first, if it is here: Claude Code does in its lines, Codex in its first."""
+    with suppress(OSError, ValueError):
+        if isinstance(transcript, str) and Path(transcript).is_file():
+            with Path(transcript).open("rb") as file:
+                for _ in range(HEAD_LINES):
+                    folder = _folder_in(file.readline(HEAD_BYTES))
+                    if folder is not None:
+                        return Path(folder).resolve() if Path(folder).is_dir() else None
+    return None
+
+
+def _folder_in(line: bytes) -> str | None:
+    found: Any = None
+    with suppress(ValueError, RecursionError):
+        found = json.loads(line) if b'"cwd"' in line else None
+    inner = found.get("payload") if isinstance(found, Mapping) else None
+    folders = (each.get("cwd") for each in (found, inner) if isinstance(each, Mapping))
+    return next((folder for folder in folders if isinstance(folder, str)), None)
+
+
+def _begun(memory: Memory, agent: Agent, given: Mapping[str, Any], forgot: str | None) -> None:
+    """Notes where the session is from, in a project that is left out as well: else it would be taken for one of the project that
+    its agent goes to. And when its agent forgot what it was told."""
+    session, store = _session(given), memory._tools.store
+    known = None if session is None else captures.began(agent.name, session, store, memory.space)
+    if session is not None and (known is None or forgot is not None):
+        about = captures.Began(known.folder if known else Path.cwd(), forgot)
+        with memory._writer.transaction():
+            captures.begin(agent.name, session, about, store, memory.space)
+
+
+def _forgets(agent: Agent, moment: Moment, given: Mapping[str, Any]) -> bool:
+    """Whether the agent has forgotten what it was told, or will now. Most start again after it, and say why; Gemini CLI says that it
+    compacts before every turn, and mostly does not."""
+    return given.get("source") in ("compact", "clear") or (moment == "compact" and agent.name in ("opencode", "cursor"))
 
 
 def _leave(memory: Memory, agent: Agent, moment: Moment) -> None:
@@ -73,11 +143,8 @@ def _leave(memory: Memory, agent: Agent, moment: Moment) -> None:
         )
 
 
-def _memory(agent: Agent, given: Mapping[str, Any], moment: Moment) -> Memory:
-    """The memory of the folder in which the agent works. A session's own notes are no news to it."""
-    folder = given.get("cwd")
-    if isinstance(folder, str) and Path(folder).is_dir():
-        os.chdir(folder)
+def _memory(agent: Agent, moment: Moment) -> Memory:
+    """The memory of this folder. A session's own notes are no news to it."""
     memory = Memory(chat="none", wait=WAIT)
     memory.access = replace(memory.access, origin="agent", surface=SURFACE, actor=agent.name)
     memory.design = _design(memory.design, moment)
@@ -100,7 +167,7 @@ def _knows_chances(design: Design) -> bool:
     return any(lane.least for lane in design.lanes)
 
 
-def _told(memory: Memory, moment: Moment, given: Mapping[str, Any], began: float) -> str:
+def _told(memory: Memory, agent: Agent, moment: Moment, given: Mapping[str, Any], began: float) -> str:
     here, session = settings.load(Path.cwd()), _session(given)
     wish = Wish(
         "", session=session, budget=here.hook_tokens, style="xml", profile=WITHOUT_TURNS, deadline=here.hook_ms / 1000,
@@ -110,7 +177,7 @@ def _told(memory: Memory, moment: Moment, given: Mapping[str, Any], began: float
         prompt = _asking(given["prompt"])
         if not prompt or small_talk(prompt):
             return ""
-        shown = frozenset(_shown(memory, session, began)) if session else frozenset()
+        shown = frozenset(_shown(memory, agent, session, began)) if session else frozenset()
         # A summary repeats earlier prompts, and so is near many; and that the same was asked before is no answer.
         where = {
             **(wish.where or {}),
@@ -169,13 +236,15 @@ def _session(given: Mapping[str, Any]) -> str | None:
     return checks.label(session, "the session") if isinstance(session, str) and session else None
 
 
-def _shown(memory: Memory, session: str, began: float) -> set[str]:
-    """What this session was shown before this hook began, and is still as it was. What was noted since, a server's process noted
-    for this very hook, which did not hear it."""
-    when, now = dict[str, datetime](), time.time()
-    for line in memory._tools.store.receipts(memory.space, LOOKED_BACK):
-        if line.session == session and line.surface == SURFACE and not began <= line.at.timestamp() <= now:
+def _shown(memory: Memory, agent: Agent, session: str, began: float) -> set[str]:
+    """What this session was shown before this hook began, is still as it was, and the agent has not forgotten since. What was noted
+    since this hook began, a server's process noted for this very hook, which did not hear it."""
+    when, now, store = dict[str, datetime](), time.time(), memory._tools.store
+    known = captures.began(agent.name, session, store, memory.space)
+    forgot = datetime.fromisoformat(known.forgot) if known and known.forgot else None
+    for line in store.receipts(memory.space, RENDERED_AT_MOST, session=session):
+        if line.surface == SURFACE and not began <= line.at.timestamp() <= now and (not forgot or line.at >= forgot):
             for id in line.ids:
                 when.setdefault(id, line.at)  # the newest line comes first
-    records = memory._tools.store.get(list(when), Where(memory.access))
+    records = store.get(list(when), Where(memory.access))
     return {record.id for record in records if record.times.updated <= when[record.id]}

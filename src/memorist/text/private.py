@@ -1,0 +1,89 @@
+"""What a person marked as private, between <private> and </private>: it is nowhere kept, whatever of a message it stands in.
+
+Marks may lie in one another, begin in one block of a message and end in another, and stand in what a tool was called with. One
+that has no end hides the rest of its message.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import Any
+
+from memorist.text.patterns import regex
+
+# Also as JSON writes it inside of a text: the arguments of a call are read as JSON later.
+_MARK = regex(r"(?:<|\\u003c)(\\?/)?private\b[^<>]{0,200}?(?:>|\\u003e)", re.IGNORECASE)
+_ABOUT = frozenset(  # what says who said a message, when and where; a mark that is open hides none of it
+    "id role type name timestamp created_at date branch folder tool_call_id call_id".split()
+)
+_SHAPE = frozenset(("type", "id", "tool_use_id", "tool_call_id", "call_id"))  # what says of a block which one it is
+
+
+def without_private(text: str) -> str:
+    """Without what its user marked as private; to the end, if they did not say where that ends.
+
+    >>> without_private("Call Ann.<private>Her <private>old</private> pin is 4711</private> Why?")
+    'Call Ann. Why?'
+    """
+    return _Reader().text(text)
+
+
+def public_message(message: Mapping[str, Any]) -> dict[str, Any]:
+    """A message without what is marked as private anywhere in it. RecursionError, if it is too deep to be looked through.
+
+    >>> public_message({"role": "user", "content": ["Call Ann.<private>Her pin", {"text": "is 4711</private> Why?"}]})
+    {'role': 'user', 'content': ['Call Ann.', {'text': ' Why?'}]}
+    """
+    reader = _Reader()
+    return {name: (_Reader() if name in _ABOUT else reader).content(value) for name, value in message.items()}
+
+
+class _Reader:
+    """Goes through a message in its order, and knows how many marks are open."""
+
+    __slots__ = ("open",)
+
+    def __init__(self) -> None:
+        self.open = 0
+
+    def text(self, text: str) -> str:
+        kept, start = list[str](), 0
+        for mark in _MARK.finditer(text):
+            if mark[1] is None:
+                kept += [] if self.open else [text[start : mark.start()]]
+                self.open += 1
+            elif self.open:
+                self.open -= 1
+                start = mark.end()
+        return "".join(kept) + ("" if self.open else text[start:])
+
+    def content(self, value: Any) -> Any:
+        """What was said: a text, or blocks, of which one that is no text goes if it begins where a mark is open."""
+        if not isinstance(value, list):
+            return self.value(value)
+        hidden = [(self.open > 0, self._block(block)) for block in value]
+        return [block for inside, block in hidden if not inside or _is_text(block)]
+
+    def _block(self, block: Any) -> Any:
+        if not isinstance(block, Mapping):
+            return self.value(block)
+        return {name: self._member(name, each) for name, each in block.items()}
+
+    def _member(self, name: Any, value: Any) -> Any:
+        if name in _SHAPE and isinstance(value, str) and not _MARK.search(value):
+            return value
+        return self.content(value) if name == "content" else self.value(value)
+
+    def value(self, value: Any) -> Any:
+        if isinstance(value, str):
+            return self.text(value)
+        if isinstance(value, list | tuple):
+            return [self.value(each) for each in value]
+        if isinstance(value, Mapping):
+            return {self.value(name): self.value(each) for name, each in value.items()}
+        return None if self.open else value
+
+
+def _is_text(block: Any) -> bool:
+    return isinstance(block, str) or (isinstance(block, Mapping) and isinstance(block.get("text"), str))

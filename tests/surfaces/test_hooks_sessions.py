@@ -1,0 +1,174 @@
+"""A session of an agent belongs to the project in which it began, wherever its agent goes, and is told nothing twice."""
+
+import json
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from memorist import Memory
+from memorist.store import captures
+from memorist.surfaces.agents import capture
+from memorist.surfaces.agents.clients import CLIENTS
+from memorist.surfaces.cli import verbs
+from surfaces.hooked import line, say, told
+
+SAID = "From now on the customer list lives in vault Zanzibar."
+ASKED = "Which vault holds the customer list?"
+
+
+@pytest.fixture
+def inner(work: Path) -> Path:
+    """Another repository inside of the project's."""
+    folder = work / "vendor" / "beta"
+    for each in (work, folder):
+        subprocess.run(["git", "init", "-q", str(each)], check=True)
+    return folder
+
+
+def kept_in(folder: Path, monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """What is kept in the project of that folder, once all that is known there was read."""
+    monkeypatch.chdir(folder)
+    with Memory() as memory:
+        verbs.read_transcripts(memory)
+        return sorted({each.text for each in memory.list(limit=100) if each.kind == "turn"})
+
+
+def codex(work: Path) -> str:
+    meta = {"type": "session_meta", "payload": {"id": "s1", "cwd": str(work)}}
+    said = {"type": "message", "role": "user", "content": [{"type": "input_text", "text": SAID}]}
+    lines = (meta, {"type": "response_item", "payload": said})
+    return "".join(json.dumps({"timestamp": "2026-05-06T12:00:00Z", **each}) + "\n" for each in lines)
+
+
+@pytest.mark.parametrize("event", ["Stop", "SessionEnd", "PreCompact"])
+def test_a_session_stays_with_its_project_wherever_its_agent_goes(
+    event: str, work: Path, inner: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Claude Code names the folder that the last command went to."""
+    file = work.parent / "s1.jsonl"
+    given = {"transcript_path": str(file)}
+    told("claude-code", "SessionStart", source="startup", **given)
+    file.write_text(line("user", SAID, "u1"))
+    told("claude-code", event, cwd=str(inner), **given)
+    assert kept_in(inner, monkeypatch) == []
+    assert told("claude-code", "UserPromptSubmit", session_id="s2", prompt=ASKED) == ""
+    assert kept_in(work, monkeypatch) == [SAID]
+
+
+@pytest.mark.parametrize("client", ["claude-code", "codex"])
+def test_a_session_that_nobody_saw_begin_belongs_where_its_transcript_begins(
+    client: str, work: Path, inner: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its start met a busy store, or was before memorist was installed."""
+    file = work.parent / "s1.jsonl"
+    title = json.dumps({"type": "custom-title", "customTitle": "Customers", "sessionId": "s1"}) + "\n"
+    claude = title + line("user", SAID, "u1", cwd=str(work)) + line("assistant", "Gone.", "a1", cwd=str(inner))
+    file.write_text(claude if client == "claude-code" else codex(work))
+    told(client, "Stop", cwd=str(inner), transcript_path=str(file))
+    assert kept_in(inner, monkeypatch) == []
+    assert SAID in kept_in(work, monkeypatch)
+
+
+def test_a_prompt_is_told_what_the_project_of_its_session_knows(
+    work: Path, inner: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    say("Staging runs Postgres 16")
+    monkeypatch.chdir(inner)
+    say("Staging runs MariaDB 11")
+    told("claude-code", "SessionStart", cwd=str(work))
+    text = told("claude-code", "UserPromptSubmit", cwd=str(inner), prompt="which database does staging run?")
+    assert "Postgres" in text and "MariaDB" not in text
+    other = {"session_id": "s2", "cwd": str(inner)}
+    told("claude-code", "SessionStart", **other)
+    assert "MariaDB" in told("claude-code", "UserPromptSubmit", prompt="which database does staging run?", **other)
+
+
+def test_what_is_said_in_a_project_that_is_left_out_reaches_no_other(
+    work: Path, inner: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with Memory() as memory, memory._writer.transaction():
+        captures.leave_out(True, memory._tools.clock(), memory._tools.store, memory.space, memory.home)
+    monkeypatch.chdir(inner)
+    say("The customer list was moved to the attic")
+    file = work.parent / "s1.jsonl"
+    given: dict[str, Any] = {"transcript_path": str(file)}
+    assert told("claude-code", "SessionStart", cwd=str(work), **given) == ""
+    file.write_text(line("user", SAID, "u1"))
+    told("claude-code", "Stop", cwd=str(inner), **given)
+    told("claude-code", "PreCompact", cwd=str(inner), **given)
+    assert told("claude-code", "UserPromptSubmit", cwd=str(inner), prompt=ASKED, **given) == ""
+    assert kept_in(inner, monkeypatch) == kept_in(work, monkeypatch) == []
+
+
+def test_where_its_folder_is_gone_nothing_goes_elsewhere(
+    work: Path, inner: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file = work.parent / "s1.jsonl"
+    told("claude-code", "SessionStart", cwd=str(inner), transcript_path=str(file))
+    file.write_text(line("user", SAID, "u1"))
+    inner.rename(inner.with_name("away"))
+    monkeypatch.chdir(work)
+    with pytest.raises(capture.Invalid, match="began is gone"):
+        told("claude-code", "Stop", cwd=str(work), transcript_path=str(file))
+    assert kept_in(work, monkeypatch) == []
+
+
+def test_of_many_sessions_the_latest_are_known(work: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(captures, "MOST_SESSIONS", 3)
+    for n in (9, 3, 7, 1, 5):
+        told("claude-code", "SessionStart", session_id=f"s{n}")
+    with Memory() as memory:
+        known = [n for n in range(10) if captures.began("claude-code", f"s{n}", memory._tools.store, memory.space)]
+    assert known == [1, 5, 7]
+
+
+# ---------------------------------------------------------------- nothing twice
+
+QUESTION = {"prompt": "which database does staging run?"}
+
+
+def test_what_others_ask_meanwhile_makes_nothing_be_told_twice(work: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    say("Staging runs Postgres 16")
+    assert "16" in told("claude-code", "UserPromptSubmit", **QUESTION)
+    with Memory() as memory, Memory(project="elsewhere") as other:
+        for n in range(110):
+            memory.recall(f"staging {n}")
+            other.recall(f"staging {n}")
+    assert told("claude-code", "UserPromptSubmit", **QUESTION) == ""
+
+
+@pytest.mark.parametrize(
+    ("client", "event", "source"),
+    [
+        ("claude-code", "SessionStart", "compact"),
+        ("codex", "SessionStart", "compact"),
+        ("claude-code", "SessionStart", "clear"),
+        ("opencode", "experimental.session.compacting", None),
+        ("cursor", "preCompact", None),
+    ],
+)
+def test_what_an_agent_has_forgotten_is_told_again(client: str, event: str, source: str | None, work: Path) -> None:
+    hooks = CLIENTS[client].hooks
+    asks = hooks.events["prompt"] if hooks else ""
+    say("Staging runs Postgres 16")
+    assert "16" in told(client, asks, **QUESTION) and told(client, asks, **QUESTION) == ""
+    told(client, event, source=source)
+    assert "16" in told(client, asks, **QUESTION)
+    assert told(client, asks, **QUESTION) == "", "once"
+    told(client, event, source=source)
+    assert "16" in told(client, asks, **QUESTION)
+
+
+def test_what_a_start_tells_after_a_compaction_is_not_told_twice(work: Path) -> None:
+    say("Staging runs Postgres 16", pinned=True)
+    assert "16" in told("claude-code", "SessionStart", source="compact")
+    assert told("claude-code", "UserPromptSubmit", **QUESTION) == ""
+
+
+def test_gemini_says_that_it_compacts_before_every_turn_and_does_not(work: Path) -> None:
+    say("Staging runs Postgres 16")
+    assert "16" in told("gemini", "BeforeAgent", **QUESTION)
+    told("gemini", "PreCompress", trigger="auto")
+    assert told("gemini", "BeforeAgent", **QUESTION) == ""
