@@ -3,6 +3,7 @@
 import json
 import os
 import subprocess
+import threading
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
@@ -19,6 +20,7 @@ from memorist.surfaces.mcp import tools
 from memorist.surfaces.mcp.projects import Projects
 from memorist.surfaces.mcp.server import McpDoor
 
+PATIENCE = 30.0  # seconds for an answer; then the program is ended, and whoever waits for it learns so
 ERAS = ("legacy", "2026-07-28")
 
 
@@ -159,7 +161,10 @@ class Raw:
     def read(self) -> dict[str, Any]:
         """The next line, which must be a frame of the protocol."""
         assert self.process.stdout is not None
+        ending = threading.Timer(PATIENCE, self.process.kill)
+        ending.start()
         line = self.process.stdout.readline()
+        ending.cancel()
         assert line, self.rest()
         found = json.loads(line)
         assert found["jsonrpc"] == "2.0"

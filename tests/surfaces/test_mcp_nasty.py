@@ -7,6 +7,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from mcp_types import PARSE_ERROR
 
 from memorist import Memory
 from memorist.errors import MemoristError
@@ -85,9 +86,11 @@ def test_half_a_character_on_the_wire_is_an_error_of_the_frame_and_the_server_go
     with Raw("--db", "own.db", folder=tmp_path) as raw:
         raw.send(*hello("2025-06-18"))
         raw.answer(0)
-        for said in (TEXTS["surrogate"], TEXTS["NUL"], TEXTS["10 MB"]):
-            call = frame("tools/call", {"name": "memory_add", "arguments": {"text": said}}, "nasty")
+        for name in ("surrogate", "NUL", "10 MB"):
+            call = frame("tools/call", {"name": "memory_add", "arguments": {"text": TEXTS[name]}}, name)
             raw.send(json.dumps(call))
+        assert raw.answer("surrogate")["error"]["code"] == PARSE_ERROR
+        assert all(raw.answer(name)["result"]["isError"] for name in ("NUL", "10 MB"))
         raw.send(frame("tools/call", {"name": "memory_add", "arguments": {"text": TEXTS["family"]}}, "last"))
         assert raw.answer("last")["result"]["isError"] is False
     with Memory(tmp_path / "own.db") as memory:

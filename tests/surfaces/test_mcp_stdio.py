@@ -3,16 +3,19 @@
 import json
 import os
 import random
+import re
 import signal
 import subprocess
 import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
+from types import NoneType
 from typing import Any
 
 import anyio
 import pytest
+from mcp_types import INVALID_REQUEST, PARSE_ERROR
 from mcp_types.version import KNOWN_PROTOCOL_VERSIONS, MODERN_PROTOCOL_VERSIONS
 
 from conftest import rounds
@@ -211,6 +214,14 @@ def outlives(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Raw]:
         assert code == 0 and all(json.loads(line)["jsonrpc"] == "2.0" for line in out.splitlines())
 
 
+@pytest.fixture(scope="module")
+def quiet(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Raw]:
+    """One that was asked nothing of which the answer is still to come."""
+    with Raw("--db", "own.db", folder=tmp_path_factory.mktemp("quiet")) as raw:
+        begin(raw)
+        yield raw
+
+
 def alive(raw: Raw, id: str = "alive") -> None:
     raw.send(call("memory_timeline", id))
     assert raw.answer(id)["result"]["isError"] is False
@@ -246,12 +257,50 @@ def test_the_server_outlives_what_a_bad_client_sends(sent: list[Any], outlives: 
     alive(outlives)
 
 
+DEEP = b"[" * 3000 + b"]" * 3000
+
+
+@pytest.mark.covers("Z19")
+@pytest.mark.parametrize(
+    ("sent", "ids", "code"),
+    [
+        (b'{"method":"tools/call","params":{"arguments":{"query":"\\ud800","id":4}},"jsonrpc":"2.0","id":9}', [9], PARSE_ERROR),
+        (b'{"method":"tools/call","params":{"arguments":{"tags":' + DEEP + b',"id":4}},"jsonrpc":"2.0","id":9}', [9], PARSE_ERROR),
+        (b'{"jsonrpc":"2.0","id":"nine","method":"x","params":{"tags":' + DEEP + b',"id":4}}', ["nine"], PARSE_ERROR),
+        (b'{"method":"tools/call","params":{"name":"memory_get","arguments":{"query":"x","id":4}', [None], PARSE_ERROR),  # cut
+        (frame("tools/list", id=7.5), [7.5], INVALID_REQUEST),
+        (frame("tools/list", id=None), [None], INVALID_REQUEST),
+        (frame("tools/list", id=[]), [None], INVALID_REQUEST),
+        (frame("tools/list", [], id=9), [9], INVALID_REQUEST),  # type: ignore[arg-type]
+        (b'{"jsonrpc":"2.0","id":"\\ud800","method":"tools/list"}', [None], PARSE_ERROR),
+        ([frame("tools/list", id=7), frame("tools/list", id=8)], [7, 8], INVALID_REQUEST),
+        (b"what is this?", [None], PARSE_ERROR),
+        (b"42", [None], INVALID_REQUEST),
+    ],
+    ids=lambda sent: str(sent)[:40],
+)  # fmt: skip
+def test_what_cannot_be_read_is_answered_under_its_id(sent: Any, ids: list[Any], code: int, quiet: Raw) -> None:
+    """Not under the id of something inside it, which may be that of another request."""
+    quiet.send(sent)
+    told = [quiet.read() for _ in ids]
+    assert [(each["id"], each["error"]["code"]) for each in told] == [(id, code) for id in ids]
+    assert all(" send " in each["error"]["message"] for each in told)
+    alive(quiet)
+
+
+@pytest.mark.parametrize("sent", [b"", b"   ", {"jsonrpc": "2.0", "id": 1, "result": 5}, {"id": 1, "error": "no"}])
+def test_what_is_no_request_is_not_answered(sent: Any, quiet: Raw) -> None:
+    quiet.send(sent, frame("ping", id="next"))
+    assert quiet.read()["id"] == "next"
+
+
 def test_half_a_frame_and_then_nothing_ends_it_in_peace(tmp_path: Path) -> None:
     with Raw("--db", "own.db", folder=tmp_path) as raw:
         begin(raw)
         assert raw.process.stdin is not None
         raw.process.stdin.write(b'{"jsonrpc":"2.0","id":1,"meth')
-        assert raw.end()[:2] == (0, b"")
+        code, out, _ = raw.end()
+        assert code == 0 and [json.loads(line)["id"] for line in out.splitlines()] == [1]
 
 
 def test_a_client_that_dies_in_mid_call_leaves_the_store_whole(tmp_path: Path) -> None:
@@ -266,7 +315,6 @@ def test_a_client_that_dies_in_mid_call_leaves_the_store_whole(tmp_path: Path) -
         assert memory.audit().ok and all(finding.ok for finding in memory.doctor())
 
 
-FRAME = json.dumps(call("memory_search", query="which database does staging run?")).encode()
 VALUES: tuple[Any, ...] = (
     None,
     True,
@@ -284,20 +332,27 @@ VALUES: tuple[Any, ...] = (
 )
 
 
-def damaged(chance: random.Random) -> bytes:
+def on_one_line(raw: bytes | bytearray) -> bytes:
+    return bytes(raw).replace(b"\n", b" ").replace(b"\r", b" ")
+
+
+def damaged(chance: random.Random, id: int) -> bytes:
     """A frame with something wrong: bytes, structure, or values."""
-    choice = chance.randrange(4)
+    choice, whole = (
+        chance.randrange(4),
+        json.dumps(call("memory_search", id, query="which database does it run?")).encode(),
+    )
     if choice == 0:
-        raw = bytearray(FRAME)
+        raw = bytearray(whole)
         for _ in range(chance.randint(1, 8)):
             raw[chance.randrange(len(raw))] = chance.randrange(256)
-        return bytes(raw).replace(b"\n", b" ")
+        return on_one_line(raw)
     if choice == 1:
-        return FRAME[: chance.randrange(len(FRAME))]
+        return whole[: chance.randrange(len(whole))]
     if choice == 2:
-        return bytes(chance.randrange(256) for _ in range(chance.randint(0, 200))).replace(b"\n", b" ")
+        return on_one_line(bytes(chance.randrange(256) for _ in range(chance.randint(0, 200))))
     found = frame(
-        chance.choice(["tools/call", "tools/list", "resources/read", "prompts/get", "ping", "initialize", "x"]), {}, 1
+        chance.choice(["tools/call", "tools/list", "resources/read", "prompts/get", "ping", "initialize", "x"]), {}, id
     )
     for place in (found, found["params"]):
         for key in chance.sample(
@@ -307,13 +362,43 @@ def damaged(chance: random.Random) -> bytes:
     return json.dumps(found).encode()
 
 
+def meant(sent: bytes) -> Any:
+    try:
+        return json.loads(sent.decode(errors="replace"))
+    except ValueError:
+        return ...
+
+
+def waits(sent: bytes) -> bool:
+    """Whether whoever sends it waits for an answer: all but what is blank, a notification, or an answer itself."""
+    said = meant(sent)
+    if not isinstance(said, dict):
+        return bool(sent.strip())
+    heard = said.get("jsonrpc") == "2.0" and isinstance(said.get("method"), str) and "id" not in said
+    fits = isinstance(said.get("params"), dict | NoneType)
+    return not (heard and fits)
+
+
+def wanted(sent: bytes) -> list[Any]:
+    """The ids that its answer may bear: its own, and where it cannot be read what looks like one."""
+    said = meant(sent)
+    if not isinstance(said, dict):
+        return [None, *(int(found) for found in re.findall(rb'"id": (\d+)', sent))]
+    id = said.get("id")
+    return [id if isinstance(id, str | int | float) and not isinstance(id, bool) else None]
+
+
 @pytest.mark.covers("Z19")
-def test_thousands_of_damaged_frames_and_the_server_lives(tmp_path: Path) -> None:
+def test_thousands_of_damaged_frames_each_request_answered_and_the_server_lives(tmp_path: Path) -> None:
     chance, number = random.Random("frames"), rounds(2000, 0.03)
     with Raw("--db", "own.db", folder=tmp_path) as raw:
         begin(raw)
         for at in range(number):
-            raw.send(damaged(chance))
+            sent = damaged(chance, at)
+            raw.send(sent)
+            if waits(sent):
+                told = raw.read()
+                assert told.keys() & {"result", "error"} and told["id"] in wanted(sent), (sent, told)
             if at % 20 == 19:
                 alive(raw, f"alive-{at}")
         alive(raw)

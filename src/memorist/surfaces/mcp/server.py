@@ -12,7 +12,7 @@ server said that these answers are theirs (`trust`).
 import os
 import signal
 import sys
-from collections.abc import Callable, Coroutine, Mapping
+from collections.abc import AsyncIterator, Callable, Coroutine, Mapping
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass, field
 from functools import partial
@@ -32,13 +32,15 @@ from mcp.server.stdio import stdio_server
 from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
 from mcp.server.transport_security import TransportSecuritySettings
 from mcp.shared.exceptions import MCPError
+from mcp.shared.message import SessionMessage
 from mcp_types.version import MODERN_PROTOCOL_VERSIONS
+from pydantic import ValidationError
 
 from memorist import __version__
 from memorist.commands import SESSION_PARTS, VERBS, only_reads
 from memorist.errors import MemoristError
 from memorist.surfaces.http.work import lane_of
-from memorist.surfaces.mcp import shapes, tools, words
+from memorist.surfaces.mcp import frames, shapes, tools, words
 from memorist.surfaces.mcp.calls import Calls, Opening, ToolAnswer
 from memorist.surfaces.mcp.projects import Places, Projects
 from memorist.surfaces.mcp.tools import Tool
@@ -59,6 +61,10 @@ AGREES = {
     "required": ["confirm"],
 }
 DECLINED = "the person said no, so nothing was done; go on without it"
+NO_MESSAGE = (
+    'this is no message of JSON-RPC 2.0: send one at a time, with "jsonrpc": "2.0", a method, params as an object, and a text or a '
+    "whole number as its id"
+)
 LATER = "a person has to agree first, and the question waits for them: `memorist review` decides it; go on without it"
 
 
@@ -407,6 +413,55 @@ def stdio(door: McpDoor, projects: Projects) -> None:
 
 
 async def _serve(door: McpDoor) -> None:
-    server = door.server()
-    async with stdio_server() as (incoming, outgoing):
+    server, lines = door.server(), _Lines(_own_input())
+    async with stdio_server(lines) as (incoming, outgoing):  # type: ignore[arg-type]  # which only goes through its lines
+        lines.answer = outgoing.send
         await server.run(incoming, outgoing, server.create_initialization_options())
+
+
+def _own_input() -> anyio.AsyncFile[str]:
+    """Standard input, for the protocol alone: who else reads there, such as a program that a plugin starts, finds nothing."""
+    own = os.dup(0)
+    with Path(os.devnull).open("rb") as nothing:
+        os.dup2(nothing.fileno(), 0)
+    return anyio.wrap_file(os.fdopen(own, encoding="utf-8", errors="replace"))
+
+
+class _Lines:
+    """What a client sends, line by line. The SDK says nothing to what is no message of the protocol, and whoever sent it would wait
+    for an answer: so it is answered here, and the SDK sees the rest."""
+
+    answer: Callable[[SessionMessage], Coroutine[Any, Any, None]]
+
+    def __init__(self, lines: anyio.AsyncFile[str]) -> None:
+        self._lines = lines
+
+    async def __aiter__(self) -> AsyncIterator[str]:
+        async for line in self._lines:
+            wrong = _wrong(line) if line.strip() else None
+            if wrong is None:
+                yield line
+                continue
+            for id in frames.ids_of(line):
+                await self.answer(SessionMessage(_Refused(jsonrpc="2.0", id=id, error=wrong)))
+
+
+class _Refused(types.JSONRPCError):
+    """An error under the id of the request, also where that is a number which the SDK takes for none."""
+
+    id: int | float | str | None  # type: ignore[assignment]
+
+
+def _wrong(line: str) -> types.ErrorData | None:
+    """What is wrong with a line; None if it is a message."""
+    try:
+        read = types.jsonrpc_message_adapter.validate_json(line, by_name=False)
+    except ValidationError as problem:
+        told = problem.errors()[0]
+        if told["type"] == "json_invalid":
+            said = f"{told['msg']}; send each message as one line of JSON"
+            return types.ErrorData(code=types.PARSE_ERROR, message=said)
+        return types.ErrorData(code=types.INVALID_REQUEST, message=NO_MESSAGE)
+    if isinstance(read, types.JSONRPCNotification) and frames.has_id(line):  # a request whose id is none
+        return types.ErrorData(code=types.INVALID_REQUEST, message=NO_MESSAGE)
+    return None
