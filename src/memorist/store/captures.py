@@ -78,12 +78,12 @@ def forget(session: str, store: Store, space: str, home: str) -> None:
 def began(client: str, session: str, store: Store, space: str) -> Began | None:
     """What is known of that session."""
     found = _began(store, space).get(f"{client} {session}")
-    return None if found is None else Began(Path(os.fsdecode(unquote_to_bytes(found[0]))), found[1])
+    return None if found is None else Began(path_read(found[0]), found[1])
 
 
 def begin(client: str, session: str, about: Began, store: Store, space: str) -> None:
     """Keeps that, in the place of what was known of that session; inside a transaction of the writer."""
-    written = (quote_from_bytes(os.fsencode(about.folder)), about.forgot)
+    written = (path_written(about.folder), about.forgot)
     latest = [*{**_began(store, space), f"{client} {session}": written}.items()][-MOST_SESSIONS:]
     store.write(Commit(settings={_sessions(space): json.dumps(dict(latest))}))  # in the order in which they came
 

@@ -129,8 +129,8 @@ def _begun(memory: Memory, agent: Agent, given: Mapping[str, Any], forgot: str |
 
 
 def _forgets(agent: Agent, moment: Moment, given: Mapping[str, Any]) -> bool:
-    """Whether the agent has forgotten what it was told, or will now. Most start again after it, and say why; Gemini CLI says that it
-    compacts before every turn, and mostly does not."""
+    """Whether the agent has forgotten what it was told, or will now. Most start again after it, and say why; Gemini CLI says
+    that it compacts before every turn, and mostly does not."""
     return given.get("source") in ("compact", "clear") or (moment == "compact" and agent.name in ("opencode", "cursor"))
 
 
