@@ -10,15 +10,16 @@ import stat
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from memorist import Client as Caller
 from memorist import Memory
-from memorist.errors import Invalid, NotFound, OutOfScope, StoreUnavailable
+from memorist.errors import Invalid, MemoristError, NotFound, OutOfScope, StoreUnavailable
 from memorist.surfaces.http.guard import Bucket, Guard, ServerLimits, hosts_of, told
 from memorist.surfaces.http.keys import ApiKey, KeyRing, usual_file
 from memorist.surfaces.http.server import Serving
@@ -552,6 +553,25 @@ def test_no_header_changes_the_method(client: Client) -> None:
     id = client("POST", "/v1/memories", {"text": "Methods are what they are"}).json["id"]
     got = client("GET", f"/v1/memories/{id}?", x_http_method_override="DELETE", x_method_override="DELETE")
     assert got.status == 200 and client("GET", f"/v1/memories/{id}").json["state"] == "active"
+
+
+def test_one_connection_too_many_is_a_problem_like_others(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("memorist.surfaces.http.server.CONNECTIONS", 2)
+    with served(tmp_path / "memory.db") as found, Caller(f"http://127.0.0.1:{found.client.port}", retries=0) as caller:
+        with socket.create_connection(("127.0.0.1", found.client.port)):
+            with pytest.raises(MemoristError, match="too many clients are connected"):
+                caller.count()
+            got = found.client("GET", "/v1/count")
+            assert (got.status, got.code) == (503, "busy")
+            assert got.headers["retry-after"] == "1" and got.headers["connection"] == "close"
+        _until(lambda: found.client("GET", "/v1/count").status == 200)
+
+
+def _until(holds: Callable[[], bool]) -> None:
+    until = time.monotonic() + 20
+    while not holds():
+        assert time.monotonic() < until
+        time.sleep(0.02)
 
 
 def test_who_sends_no_head_is_sent_away(server: Served, monkeypatch: pytest.MonkeyPatch) -> None:

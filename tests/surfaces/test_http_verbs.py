@@ -1,9 +1,10 @@
 """Every verb over HTTP: the same arguments, the same answers and the same errors as the library; versions, keys and pages."""
 
+import base64
 import json
 import re
 import shutil
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -14,6 +15,7 @@ import pytest
 from memorist import Memory
 from memorist.commands import ALSO, SESSION_PARTS, VERBS
 from memorist.errors import MemoristError
+from memorist.store.where import SORT_KEYS
 from memorist.surfaces import wire
 from memorist.surfaces.http.app import routes
 from memorist.surfaces.http.guard import Visitor
@@ -384,7 +386,7 @@ def test_an_idempotency_key_has_a_length(client: Client) -> None:
 # ---------------------------------------------------------------- pages
 
 
-def pages(client: Client, path: str) -> list[list[Any]]:
+def pages(client: Client, path: str, meanwhile: Callable[[list[Any]], object] = len) -> list[list[Any]]:
     found, target = [], path
     while target:
         got = client("GET", target)
@@ -392,6 +394,7 @@ def pages(client: Client, path: str) -> list[list[Any]]:
         found.append(got.json)
         link = re.fullmatch(r'<([^>]+)>; rel="next"', got.headers.get("link", "")) if "link" in got.headers else None
         target = link[1] if link else ""
+        meanwhile(got.json)
     return found
 
 
@@ -415,6 +418,65 @@ def test_what_is_added_meanwhile_does_not_shift_the_pages(client: Client) -> Non
     assert following is not None
     rest = client("GET", following[1])
     assert sorted(each["text"] for each in first.json + rest.json) == [f"Steady thing {n}" for n in range(4)]
+
+
+@pytest.mark.parametrize("order", ["at", "-at", "-number", "importance", "-importance", "-created", "pinned"])
+def test_what_is_forgotten_meanwhile_does_not_shift_the_pages(client: Client, order: str) -> None:
+    project = f"cleared{order}"
+    many = [{"text": f"To be cleared {n}", "importance": n % 3 / 2} for n in range(12)]
+    client("POST", f"/v1/memories/batch?project={project}", {"many": many})
+
+    def clear(rows: list[Any]) -> None:
+        for row in rows:
+            assert client("DELETE", f"/v1/memories/{row['id']}?project={project}").json["outcome"] == "changed"
+
+    whole = [each["id"] for each in client("GET", f"/v1/memories?project={project}&order={order}").json]
+    found = pages(client, f"/v1/memories?project={project}&limit=5&order={order}", clear)
+    assert [each["id"] for page in found for each in page] == whole and len(whole) == 12
+    assert client("GET", f"/v1/count?project={project}").json == 0
+
+
+@pytest.mark.parametrize("path", ["/v1/log?verbs=added", "/v1/timeline?", "/v1/memories?"])
+def test_what_is_added_meanwhile_repeats_no_row(client: Client, path: str) -> None:
+    project = "grown" + path[4:7]
+    client("POST", f"/v1/memories/batch?project={project}", {"many": [f"Grown thing {n}" for n in range(7)]})
+    whole = client("GET", f"{path}&project={project}").json
+    numbers = iter(range(100))
+    found = pages(
+        client, f"{path}&project={project}&limit=3",
+        lambda _: client("POST", f"/v1/memories?project={project}", {"text": f"A late thing {next(numbers)}"}),
+    )  # fmt: skip
+    assert [len(page) for page in found] == [3, 3, 1]
+    ordered = found if "memories" in path else found[::-1]
+    assert [each for page in ordered for each in page] == whole
+
+
+@pytest.mark.parametrize("order", [f"{way}{key}" for key in SORT_KEYS for way in ("", "-")])
+def test_pages_have_every_row_once_in_any_order(client: Client, order: str) -> None:
+    """Also where rows have the same value, or none."""
+    if not client("GET", "/v1/count?project=ordered").json:
+        texts = [
+            {"text": f"Ordered thing {n}", "title": f"Thing {n}" if n % 2 else None, "importance": n % 4 / 4}
+            for n in range(9)
+        ]
+        client("POST", "/v1/memories/batch?project=ordered", {"many": texts})
+        for id in (each["id"] for each in client("GET", "/v1/memories?project=ordered&limit=3").json):
+            client("POST", f"/v1/memories/{id}/feedback?project=ordered", {"verdict": "useful"})
+    whole = client("GET", f"/v1/memories?project=ordered&order={order}").json
+    found = pages(client, f"/v1/memories?project=ordered&limit=2&order={order}")
+    assert [each["id"] for page in found for each in page] == [each["id"] for each in whole] and len(whole) == 9
+
+
+@pytest.mark.parametrize("value", ["x", 5, -1.5, True, [], {}, None, 1 << 70, float("nan"), "2026-05-01", "9" * 40])
+@pytest.mark.parametrize("order", ["at", "importance", "pinned", "text"])
+def test_a_cursor_that_somebody_made_up_breaks_nothing(client: Client, order: str, value: Any) -> None:
+    client("POST", "/v1/memories/batch?project=forged", {"many": ["One thing", "Another thing"]})
+    first = client("GET", f"/v1/memories?project=forged&order={order}&limit=1").headers["link"]
+    cursor = re.findall("cursor=([^>]+)>", first)[0]
+    question, passed, number, _ = json.loads(base64.urlsafe_b64decode(cursor + "=="))
+    made = base64.urlsafe_b64encode(json.dumps([question, passed, number, value]).encode()).decode().rstrip("=")
+    got = client("GET", f"/v1/memories?project=forged&order={order}&cursor={made}")
+    assert got.status in (200, 422)
 
 
 def test_the_journal_is_read_backwards_page_by_page(client: Client) -> None:

@@ -35,6 +35,7 @@ OWN_PAGE = (b"same-origin", b"none")  # Sec-Fetch-Site of what did not come from
 REQUEST_ID = re.compile(r"[A-Za-z0-9._-]{1,64}")
 BEARER = "bearer "
 READ_OFF = 2.0  # seconds in which the rest of a body that is too large may still arrive
+FULL = "memorist.full"  # whether a request came over one connection too many, in its scope
 UNREAD = (403, 408, 413)  # answers after which the rest of a body may still be on its way
 log = logging.getLogger("memorist.http")
 
@@ -118,7 +119,7 @@ class Guard:
             return
         headers = _headers(scope)
         visitor = Visitor(_request_id(headers))
-        answer = Answer(send, visitor.request_id)
+        answer = Answer(send, visitor.request_id, scope.get(FULL, False))
         began = time.perf_counter()
         try:
             key = self.admit(scope, headers)
@@ -139,6 +140,8 @@ class Guard:
         """The key of a request that may come in."""
         if scope["type"] != "http":
             raise TurnedAway("forbidden", "only HTTP is spoken here")
+        if scope.get(FULL, False):
+            raise TurnedAway("busy", "too many clients are connected; try again in a moment", 1)
         self._check_names(scope, headers)
         key = self._key(headers, scope["path"])
         if key is not None:
@@ -233,8 +236,9 @@ class Body:
 class Answer:
     """The way back: every answer bears the id of its request, and is kept by no cache."""
 
-    def __init__(self, send: Send, request_id: str) -> None:
+    def __init__(self, send: Send, request_id: str, last: bool = False) -> None:
         self._send, self._id, self.status, self._whole = send, request_id, 0, False
+        self._last = last  # whether the connection ends with it
 
     async def __call__(self, message: Message) -> None:
         if message["type"] == "http.response.start":
@@ -248,6 +252,7 @@ class Answer:
             (b"x-request-id", self._id.encode()),
             (b"cache-control", b"no-store"),
             (b"x-content-type-options", b"nosniff"),
+            *([(b"connection", b"close")] if self._last else []),
         ]
 
     async def problem(self, error: BaseException) -> None:

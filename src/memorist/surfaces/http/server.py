@@ -21,7 +21,7 @@ from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 from memorist.errors import Invalid, StoreUnavailable
 from memorist.store.open import is_json
 from memorist.surfaces.http.app import Application
-from memorist.surfaces.http.guard import ServerLimits
+from memorist.surfaces.http.guard import FULL, ServerLimits
 from memorist.surfaces.http.keys import KeyRing
 from memorist.surfaces.http.work import Memories
 from memorist.surfaces.http.workers import Workers, WorkerSetup, usual_count
@@ -34,7 +34,7 @@ BESIDE_A_HEADER = 4  # bytes: a colon, a space, the end of the line
 TOO_LARGE = "The head of this request is too large."
 MOST_HELD = 64 << 10  # bytes that are kept back until all that is written in one go is there
 LAST_REQUESTS = 60  # seconds that requests may take once the server was told to end
-CONNECTIONS = 1000
+CONNECTIONS = 1000  # of which the last is told to come back; uvicorn's own answer would be no problem as others are
 LOCAL = ("127.0.0.1", "::1", "localhost")
 log = logging.getLogger("memorist.http")
 
@@ -151,6 +151,7 @@ class PatientProtocol(HttpToolsProtocol):
         self._in_head, self._taken = False, 0
         if len(self.url) + sum(len(name) + len(value) + BESIDE_A_HEADER for name, value in self.headers) > LARGEST_HEAD:
             raise ValueError(TOO_LARGE)  # which the parser makes a refusal of
+        self.scope[FULL] = max(len(self.connections), len(self.tasks)) >= CONNECTIONS  # type: ignore[literal-required]
         super().on_headers_complete()
 
     def pause_writing(self) -> None:
@@ -189,7 +190,6 @@ class Server(uvicorn.Server):
             uvicorn.Config(
                 application.asgi, http=PatientProtocol, ws="none", lifespan="on", access_log=False, log_config=None,
                 server_header=False, proxy_headers=False, timeout_graceful_shutdown=LAST_REQUESTS,
-                limit_concurrency=CONNECTIONS,
             )
         )  # fmt: skip
 

@@ -10,20 +10,22 @@ import hashlib
 import json
 import re
 from collections import OrderedDict
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from functools import reduce
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 from urllib.parse import parse_qsl, quote, urlencode
 
 import orjson
 
+from memorist import checks
 from memorist.commands import Verb
 from memorist.errors import Conflict, Invalid, MemoristError, OutOfScope
 from memorist.memory import Memory
 from memorist.noun import plain, spread
-from memorist.records import Outcome, Record
-from memorist.store.where import Order
+from memorist.records import Outcome, Record, utc
+from memorist.store.where import Order, order_of, type_of, value_of
 from memorist.surfaces import wire
 from memorist.surfaces.http.guard import Visitor, told
 from memorist.surfaces.http.work import ASKING, Work, lane_of, needs_notes
@@ -307,48 +309,91 @@ def _limit(verb: str, arguments: Mapping[str, Any]) -> int | None:
     return limit
 
 
-@dataclass(frozen=True, slots=True)
-class Mark:
-    """Where a page begins: so many rows were passed; memories with a number above `newest` came later, and are not counted."""
+class Mark(NamedTuple):
+    """Where a page begins: behind the row with that number and that value of what they are sorted by; or so many rows were
+    passed."""
 
     passed: int = 0
-    newest: int = 0
+    number: int = 0
+    value: Any = None
 
     def written(self, question: str) -> str:
-        said = f"{question}.{self.passed}.{self.newest}"
+        said = json.dumps([question, self.passed, self.number, plain(self.value)])
         return base64.urlsafe_b64encode(said.encode()).decode().rstrip("=")
 
     @classmethod
-    def read(cls, cursor: str | None, question: str) -> "Mark":
-        if cursor is None:
-            return cls()
+    def read(cls, cursor: str, question: str) -> "Mark":
         try:
-            said = base64.urlsafe_b64decode(cursor + "=" * (-len(cursor) % 4)).decode("ascii")
-        except ValueError:
-            said = ""
-        found = re.fullmatch(r"([0-9a-f]{16})\.(\d{1,9})\.(\d{1,15})", said)
-        if found is None or found[1] != question:
-            raise Invalid(
-                "this cursor is of another question, or none; begin without it, and follow the Link of each page"
-            )
-        return cls(int(found[2]), int(found[3]))
+            said = json.loads(base64.urlsafe_b64decode(cursor + "=" * (-len(cursor) % 4)))
+        except (ValueError, RecursionError):
+            said = None
+        match said:
+            case [str() as of, int() as passed, int() as number, None | int() | float() | str() as value] if (
+                of == question
+            ):
+                if all(abs(each) < 1 << 53 for each in (passed, number, value) if isinstance(each, int)):
+                    return cls(passed, number, value)
+        raise Invalid("this cursor is of another question, or none; begin without it, and follow the Link of each page")
 
 
 def _page(asked: HttpCall, memory: Memory, arguments: dict[str, Any], cursor: str | None) -> Reply:
     """One page of a list, as the facade gives it; where there is more, the address of the next page in `Link`."""
-    verb, limit = asked.verb.name, _limit(asked.verb.name, arguments) or 0
+    verb, question = asked.verb.name, _question(asked)
+    limit = checks.whole(_limit(verb, arguments), "limit", 1, FURTHEST.get(verb, FURTHEST_USUALLY))
     rest = {name: value for name, value in arguments.items() if name != "limit"}
-    question = _question(asked)
-    mark = Mark.read(cursor, question)
-    last = mark.passed + limit
-    is_far = limit < 1 or last >= FURTHEST.get(verb, FURTHEST_USUALLY)  # then the facade says so, or there is no more
-    found = wire.call(memory, verb, {**_up_to(verb, rest, mark.newest), "limit": last if is_far else last + 1})
-    reached = len(found) - mark.passed
-    rows = found[mark.passed : last] if verb in PAGED_FROM_FRONT else found[max(0, reached - limit) : max(0, reached)]
-    if reached <= limit:
-        return Reply.of(rows)
-    newest = mark.newest or (_newest(memory) if verb == "list" else 0)
-    return Reply.of(rows, link=_link(asked, Mark(last, newest).written(question)))
+    mark = None if cursor is None else Mark.read(cursor, question)
+    order = order_of(rest.get("order", "at"))
+    if verb == "log":
+        rows, following = _of_journal(memory, rest, limit, mark)
+    elif verb in ("list", "timeline") and type_of(order.field) != "text":
+        rows, following = _sorted(memory, rest.get("where"), order, limit, mark)
+        rows = rows if verb == "list" else rows[::-1]
+    else:
+        rows, following = _counted(memory, verb, rest, limit, mark)
+    return Reply.of(rows) if following is None else Reply.of(rows, link=_link(asked, following.written(question)))
+
+
+Page = tuple[list[Any], Mark | None]  # its rows, and where the next one begins
+
+
+def _of_journal(memory: Memory, rest: dict[str, Any], limit: int, mark: Mark | None) -> Page:
+    known = [each for each in (rest.get("before"), mark and mark.number) if each is not None]
+    found = memory.log(**{**rest, "before": min(known, default=None), "limit": min(limit + 1, FURTHEST_USUALLY)})
+    rows = found[-limit:]
+    return rows, Mark(number=rows[0].seq) if len(found) > limit else None
+
+
+def _sorted(memory: Memory, where: Any, order: Order, limit: int, mark: Mark | None) -> Page:
+    """Records behind a row, which may be gone or changed by now. A value that is missing is the lowest."""
+    found, asked = list[Record](), memory._where(where)
+    for clauses in [()] if mark is None else _behind(mark, order):
+        if len(found) <= limit:
+            part = reduce(lambda where, clause: where.also(*clause), clauses, asked)
+            found += memory._caller.store.find(part, order, limit + 1 - len(found))
+    rows = memory._read(found[:limit])
+    return rows, Mark(0, rows[-1].number, value_of(rows[-1], order.field)) if len(found) > limit else None
+
+
+def _behind(mark: Mark, order: Order) -> Iterator[tuple[tuple[str, str, Any], ...]]:
+    """What a row behind the mark is: of the same value, or of a further one, or without one."""
+    field, value, further = order.field, mark.value, "gt" if order.ascending else "lt"
+    if type_of(field) == "time" and value is not None:
+        value = utc(value, "the time in the cursor")
+    yield (field, "eq", value), ("number", further, mark.number)
+    if value is not None:
+        yield ((field, further, value),)
+    if (value is None) == order.ascending:
+        yield ((field, "ne" if order.ascending else "eq", None),)
+
+
+def _counted(memory: Memory, verb: str, rest: dict[str, Any], limit: int, mark: Mark | None) -> Page:
+    passed = 0 if mark is None else mark.passed
+    last = passed + limit
+    is_far = last >= FURTHEST.get(verb, FURTHEST_USUALLY)  # then the facade says so, or there is no more
+    found = wire.call(memory, verb, {**rest, "limit": last if is_far else last + 1})
+    reached = len(found) - passed
+    rows = found[passed:last] if verb in PAGED_FROM_FRONT else found[max(0, reached - limit) : max(0, reached)]
+    return rows, Mark(last) if reached > limit else None
 
 
 def _question(asked: HttpCall) -> str:
@@ -360,19 +405,6 @@ def _question(asked: HttpCall) -> str:
 def _link(asked: HttpCall, cursor: str) -> str:
     pairs = [(name, value) for name, value in parse_qsl(asked.query, keep_blank_values=True) if name != "cursor"]
     return f'<{quote(asked.path)}?{urlencode([*pairs, ("cursor", cursor)])}>; rel="next"'
-
-
-def _up_to(verb: str, arguments: dict[str, Any], newest: int) -> dict[str, Any]:
-    """The same question about what was there when it was first asked; unless its filter speaks of numbers itself."""
-    where = arguments.get("where") or {}
-    if verb != "list" or not newest or "number" in where:
-        return arguments
-    return {**arguments, "where": {**where, "number": {"$lte": newest}}}
-
-
-def _newest(memory: Memory) -> int:
-    found = memory._tools.store.find(memory._caller.where, Order("number"), 1)
-    return found[0].number if found else 0
 
 
 # ---------------------------------------------------------------- answers that are given again
