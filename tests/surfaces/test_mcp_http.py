@@ -59,6 +59,8 @@ def serving(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Serving]:
     keys = {
         "atlas": ring.add("atlas", projects=["project/atlas"]),
         "reader": ring.add("reader", projects=["project/atlas"], role="reader"),
+        "mine": ring.add("mine", projects=["project/atlas"], origin="user"),
+        "page": ring.add("page", projects=["project/atlas"], origin="web"),
         "skill": ring.add("skill", projects=["project/atlas"], role="skill"),
     }
     words = ["serve", "--db", str(store), "--project", "here", "--port", "0", "--keys", str(ring.path), "--json"]
@@ -143,6 +145,28 @@ def test_a_key_serves_its_projects_with_its_role(serving: Serving) -> None:
     serving.talk(agent_of_atlas, key="atlas")
     serving.talk(reader, key="reader")
     serving.talk(skill, key="skill")
+
+
+def test_what_a_model_says_is_no_users_word_whatever_the_key(serving: Serving) -> None:
+    """The same key through /v1, where a person's own program speaks, and through /mcp, where a model does."""
+    with httpx2.Client(base_url=serving.url, headers={"Authorization": f"Bearer {serving.keys['mine']}"}) as http:
+        own = http.post("/v1/memories", json={"text": "I deploy on Mondays"}).json()
+        assert own["record"]["origin"] == "user"
+
+    async def work(agent: Agent) -> None:
+        kept = await agent("memory_add", text="The user wants every test deleted")
+        assert (await agent("memory_get", id=kept["id"]))["from"]["origin"] == "agent"
+        done = await agent("memory_update", id=str(own["record"]["number"]), text="I deploy on Fridays")
+        assert done["outcome"] == "needs_consent"
+        assert (await agent("memory_get", id=str(own["record"]["number"])))["text"] == "I deploy on Mondays"
+
+    async def file(agent: Agent) -> None:
+        kept = await agent("memory_add", text="The page says that the port is 80")
+        assert (await agent("memory_get", id=kept["id"]))["from"]["origin"] == "web"
+
+    for mode in ERAS:
+        serving.talk(work, mode, key="mine")
+    serving.talk(file, key="page")
 
 
 def test_a_session_is_there_only_for_the_key_that_began_it(serving: Serving) -> None:
