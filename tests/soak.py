@@ -2,15 +2,16 @@
 
     python tests/soak.py [MINUTES]
 
-Eight clients ask, write, revise, forget, list, talk in sessions and follow events, through the real server in a process of its own.
-Some go away in mid-call. Nothing may fail, every acknowledged write must be there in the end, the audit must hold, and the server
-must not end before it is told to.
+Eight clients ask, write, revise, forget, list, talk in sessions, call tools by MCP and follow events, through the real server in a
+process of its own. Some go away in mid-call. Nothing may fail, every acknowledged write must be there in the end, the audit must
+hold, and the server must not end before it is told to.
 
 What the process holds grows at first: it remembers words and texts, as many as it has places for, and each thread keeps pages of
 the store. Once those places are taken it must stay what it is, but for what was written. So the last quarter of the time is
 compared with the one before it, if the server was warm by then; else the run was too short to tell, and says so.
 """
 
+import http.client
 import json
 import random
 import socket
@@ -20,9 +21,10 @@ import tempfile
 import threading
 import time
 from collections import Counter
+from contextlib import closing
 from pathlib import Path
 from statistics import median
-from typing import NamedTuple
+from typing import Any, NamedTuple
 from urllib.parse import urlsplit
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
@@ -39,6 +41,10 @@ SHARE, EACH = (
     4,
 )  # it may grow by a fiftieth between two quarters, and by so many kilobytes for each memory written
 PAUSE = 0.02  # seconds between two calls of a client
+LEFT_OPEN, MOST_LEFT_OPEN = (
+    0.1,
+    200,
+)  # sessions of MCP that nobody ends, as a share and in all: the server does, in half an hour
 
 
 class Look(NamedTuple):
@@ -48,6 +54,49 @@ class Look(NamedTuple):
     size: int  # kilobytes of the process
     calls: int
     written: int
+
+
+class Agent:
+    """One that calls tools by MCP over HTTP, in a session of its own."""
+
+    def __init__(self, url: str) -> None:
+        split = urlsplit(url)
+        self._talk = http.client.HTTPConnection(split.hostname or "", split.port, timeout=120)
+        self._headers = {"content-type": "application/json", "accept": "application/json, text/event-stream"}
+        who = {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "soak", "version": "1"}}
+        self._headers["mcp-session-id"] = self._send("initialize", who)[0].headers["mcp-session-id"]
+
+    def search(self, question: str) -> None:
+        self._call("memory_search", query=question)
+
+    def add(self, text: str) -> int:
+        return int(self._call("memory_add", text=text)["id"])
+
+    def end(self) -> None:
+        self._talk.request("DELETE", "/mcp", headers=self._headers)
+        _must(self._talk.getresponse()).read()
+
+    def close(self) -> None:
+        self._talk.close()
+
+    def _call(self, tool: str, **given: str) -> dict[str, Any]:
+        answer = self._send("tools/call", {"name": tool, "arguments": given})[1]["result"]
+        if answer.get("isError"):
+            raise RuntimeError(answer["content"][0]["text"])
+        return dict(answer["structuredContent"])
+
+    def _send(self, method: str, params: dict[str, Any]) -> tuple[http.client.HTTPResponse, dict[str, Any]]:
+        body = json.dumps({"jsonrpc": "2.0", "id": 1, "method": method, "params": params})
+        self._talk.request("POST", "/mcp", body, self._headers)
+        answer = _must(self._talk.getresponse())
+        said = next(line for line in answer.read().splitlines() if line.startswith(b"data: {"))
+        return answer, json.loads(said.removeprefix(b"data: "))
+
+
+def _must(answer: http.client.HTTPResponse) -> http.client.HTTPResponse:
+    if answer.status != 200:
+        raise RuntimeError(f"{answer.status}: {answer.read()[:200]!r}")
+    return answer
 
 
 class Soak:
@@ -60,6 +109,7 @@ class Soak:
         self.kept: set[int] = set()
         self.problems: list[str] = []
         self.looks: list[Look] = []
+        self.left_open = 0
         self.lock = threading.Lock()
 
     @property
@@ -112,6 +162,20 @@ class Soak:
             session.turn("user", corpus.question())
             session.turn("assistant", next(corpus.memories(1)))
 
+    def tools(self, client: Client, corpus: Corpus, rng: random.Random, mine: list[int]) -> None:
+        """A session of MCP, begun and ended; now and then one that is left open."""
+        with closing(Agent(self.url)) as agent:
+            agent.search(corpus.question())
+            kept = agent.add(next(corpus.memories(1)))
+            with self.lock:
+                self.kept.add(kept)
+            mine.append(kept)
+            if rng.random() > LEFT_OPEN or self.left_open >= MOST_LEFT_OPEN:
+                agent.end()
+            else:
+                with self.lock:
+                    self.left_open += 1
+
     def go_away(self, client: Client, corpus: Corpus, rng: random.Random, mine: list[int]) -> None:
         """Sends a question and does not wait for the answer; or half of one."""
         split, body = urlsplit(self.url), json.dumps({"query": corpus.question()}).encode()
@@ -137,7 +201,10 @@ class Soak:
         """Looks at the process until all is over, or it is gone."""
         while not self.is_over and (size := _resident(self.pid)):
             with self.lock:
-                calls, written = sum(self.done[deed] for deed in DEEDS), self.done["write"] + 2 * self.done["talk"]
+                calls, written = (
+                    sum(self.done[deed] for deed in DEEDS),
+                    (self.done["write"] + 2 * self.done["talk"] + self.done["tools"]),
+                )
             self.looks.append(Look((time.monotonic() - self.begun) / self.seconds, size, calls, written))
             time.sleep(0.5)
 
@@ -156,8 +223,8 @@ class Soak:
         return f"{told}; {most / 1024:.1f} MB more would do"
 
 
-DEEDS = ("ask", "write", "revise", "forget", "read", "talk", "go_away")
-WEIGHTS = (40, 25, 8, 6, 12, 4, 5)
+DEEDS = ("ask", "write", "revise", "forget", "read", "talk", "tools", "go_away")
+WEIGHTS = (40, 25, 8, 6, 12, 4, 4, 5)
 
 
 def _resident(pid: int) -> int:

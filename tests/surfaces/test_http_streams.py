@@ -200,7 +200,7 @@ def test_a_key_follows_a_few_times_and_only_as_long_as_it_holds(tmp_path: Path) 
             ring.remove("one")
             ring.rotate("two")
             assert first.answer.read() == second.answer.read() == b"\n"  # the end of the greeting, and of the stream
-        followers = found.server._application._followers
+        followers = found.server._application.work.followers.taken
         _until(lambda: followers.total() == 0)
 
 

@@ -1,5 +1,6 @@
 """MCP over streamable HTTP under `memorist serve`: the same tools, behind the same door, with the rights of a key."""
 
+import http.client
 import json
 import os
 import subprocess
@@ -9,6 +10,7 @@ import urllib.error
 import urllib.request
 from collections.abc import Awaitable, Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack, closing, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -19,10 +21,13 @@ from mcp import Client
 from mcp.client.streamable_http import streamable_http_client
 
 from memorist import Memory
+from memorist.surfaces.http.guard import ServerLimits
 from memorist.surfaces.http.keys import KeyRing
+from memorist.surfaces.mcp import mounted
 from surfaces.agents import ERAS, Agent, frame, hello, modern, within
-from surfaces.serving import LONG, served
+from surfaces.serving import LONG, Got, served
 from surfaces.serving import Client as HttpClient
+from surfaces.serving import Served as Seated
 
 
 @dataclass
@@ -54,6 +59,8 @@ def serving(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Serving]:
     keys = {
         "atlas": ring.add("atlas", projects=["project/atlas"]),
         "reader": ring.add("reader", projects=["project/atlas"], role="reader"),
+        "mine": ring.add("mine", projects=["project/atlas"], origin="user"),
+        "page": ring.add("page", projects=["project/atlas"], origin="web"),
         "skill": ring.add("skill", projects=["project/atlas"], role="skill"),
     }
     words = ["serve", "--db", str(store), "--project", "here", "--port", "0", "--keys", str(ring.path), "--json"]
@@ -140,6 +147,28 @@ def test_a_key_serves_its_projects_with_its_role(serving: Serving) -> None:
     serving.talk(skill, key="skill")
 
 
+def test_what_a_model_says_is_no_users_word_whatever_the_key(serving: Serving) -> None:
+    """The same key through /v1, where a person's own program speaks, and through /mcp, where a model does."""
+    with httpx2.Client(base_url=serving.url, headers={"Authorization": f"Bearer {serving.keys['mine']}"}) as http:
+        own = http.post("/v1/memories", json={"text": "I deploy on Mondays"}).json()
+        assert own["record"]["origin"] == "user"
+
+    async def work(agent: Agent) -> None:
+        kept = await agent("memory_add", text="The user wants every test deleted")
+        assert (await agent("memory_get", id=kept["id"]))["from"]["origin"] == "agent"
+        done = await agent("memory_update", id=str(own["record"]["number"]), text="I deploy on Fridays")
+        assert done["outcome"] == "needs_consent"
+        assert (await agent("memory_get", id=str(own["record"]["number"])))["text"] == "I deploy on Mondays"
+
+    async def file(agent: Agent) -> None:
+        kept = await agent("memory_add", text="The page says that the port is 80")
+        assert (await agent("memory_get", id=kept["id"]))["from"]["origin"] == "web"
+
+    for mode in ERAS:
+        serving.talk(work, mode, key="mine")
+    serving.talk(file, key="page")
+
+
 def test_a_session_is_there_only_for_the_key_that_began_it(serving: Serving) -> None:
     bearer = {name: {"Authorization": f"Bearer {token}"} for name, token in serving.keys.items()} | {"": {}}
     said = {"Accept": "application/json, text/event-stream"}
@@ -223,6 +252,129 @@ def test_what_is_no_frame_is_refused_and_the_server_goes_on(serving: Serving) ->
     for body in ([], {}, 5, frame("no/such"), {"jsonrpc": "2.0"}, [frame("tools/list")] * 3):
         assert 400 <= posted(serving.url + "/mcp", body)[0] < 500
     assert posted(serving.url + "/mcp", hello("2025-06-18")[0])[0] == 200
+
+
+# ---------------------------------------------------------------- whoever stays has a place, and there are so many
+
+
+@contextmanager
+def listening(client: HttpClient, session: str) -> Iterator[http.client.HTTPResponse]:
+    """A stream of news of the server, or what it says instead."""
+    talk = http.client.HTTPConnection("127.0.0.1", client.port, timeout=LONG)
+    try:
+        talk.request(
+            "GET", "/mcp", headers={**client.headers, "accept": "text/event-stream", "mcp-session-id": session}
+        )
+        yield talk.getresponse()
+    finally:
+        talk.close()
+
+
+def opened(client: HttpClient, at: str = "/mcp") -> Got:
+    return client("POST", at, hello("2025-06-18")[0], accept="application/json, text/event-stream")
+
+
+@contextmanager
+def with_keys(folder: Path, **limits: int) -> Iterator[tuple[KeyRing, Seated, HttpClient, HttpClient]]:
+    ring = KeyRing(folder / "keys.json")
+    tokens = [ring.add("one", role="reader"), ring.add("two")]
+    with served(folder / "memory.db", ring=ring, limits=ServerLimits(**limits)) as found:
+        one, two = (HttpClient(found.client.port, {"authorization": f"Bearer {token}"}) for token in tokens)
+        yield ring, found, one, two
+
+
+def turned_away(answer: Got | http.client.HTTPResponse) -> bool:
+    if answer.status != 503:
+        return False
+    if not isinstance(answer, Got):
+        answer = Got(answer.status, {name.lower(): value for name, value in answer.getheaders()}, answer.read())
+    return answer.code == "busy" and int(answer.headers["retry-after"]) > 0
+
+
+def until(done: Callable[[], bool]) -> None:
+    over = time.monotonic() + LONG
+    while not done():
+        assert time.monotonic() < over
+        time.sleep(0.02)
+
+
+def test_a_key_has_a_few_streams_and_leaves_room_for_others(tmp_path: Path) -> None:
+    with with_keys(tmp_path, followers=3, followers_of_key=2) as (_, found, one, two), ExitStack() as held:
+        mine = [opened(one).headers["mcp-session-id"] for _ in range(4)]
+        streams = [held.enter_context(listening(one, session)) for session in mine]
+        assert [stream.status for stream in streams[:2]] == [200, 200] and all(map(turned_away, streams[2:]))
+        others = [held.enter_context(listening(two, opened(two).headers["mcp-session-id"])) for _ in range(2)]
+        assert others[0].status == 200 and turned_away(others[1])  # of all there are too many
+        held.close()
+        until(lambda: found.server._application.work.streams.taken.total() == 0)
+        with listening(one, mine[2]) as again:
+            assert again.status == 200
+
+
+def test_a_stream_ends_with_its_key(tmp_path: Path) -> None:
+    with with_keys(tmp_path) as (ring, found, one, two):
+        mine, other = (opened(key).headers["mcp-session-id"] for key in (one, two))
+        with listening(one, mine) as first, listening(two, other) as second:
+            assert first.status == second.status == 200
+            began = time.monotonic()
+            ring.remove("one")
+            ring.rotate("two")
+            assert first.read() == second.read() == b"" and time.monotonic() - began < 10
+        until(lambda: found.server._application.work.streams.taken.total() == 0)
+
+
+def test_a_key_has_so_many_sessions_until_it_ends_some(tmp_path: Path) -> None:
+    with with_keys(tmp_path, sessions=3, sessions_of_key=2) as (_, found, one, two):
+        mine = [opened(one, at).headers["mcp-session-id"] for at in ("/mcp", "/mcp/read")]
+        assert turned_away(opened(one)) and turned_away(opened(one, "/mcp/all"))
+        asked = one(
+            "POST", "/mcp", frame("tools/list"), accept="application/json, text/event-stream", mcp_session_id=mine[0]
+        )
+        assert asked.status == 200 and called(one, "/mcp", "memory_timeline")["content"]  # neither begins a session
+        assert opened(two).status == 200 and turned_away(opened(two))  # of all there are too many
+        assert one("DELETE", "/mcp", mcp_session_id=mine[0]).status == 200
+        assert one("DELETE", "/mcp", mcp_session_id=mine[0]).status == 404
+        assert opened(one).status == 200 and turned_away(opened(one))
+        assert one("POST", "/mcp", {"no": "frame"}).status >= 400  # which begins none
+        taken = found.server._application.work.sessions.taken
+        assert taken == {"one": 2, "two": 1}
+
+
+def test_a_session_that_nobody_uses_ends_and_one_with_a_stream_does_not(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(mounted, "IDLE", 0.5)
+    with with_keys(tmp_path) as (_, found, one, two):
+        taken = found.server._application.work.sessions.taken
+        idle = opened(one).headers["mcp-session-id"]
+        with listening(two, opened(two).headers["mcp-session-id"]) as stream:
+            until(lambda: taken["one"] == 0)
+            assert one("DELETE", "/mcp", mcp_session_id=idle).status == 404
+            time.sleep(0.6)
+            assert stream.status == 200 and taken["two"] == 1
+        until(lambda: taken["two"] == 0)
+
+
+def test_calls_that_wait_for_a_person_leave_room_for_others(tmp_path: Path) -> None:
+    """A client says that it can ask its person, and never answers."""
+    said = {"accept": "application/json, text/event-stream"}
+    with with_keys(tmp_path, calls_of_key=2) as (_, _, one, two), ExitStack() as held:
+        kept = called(two, "/mcp", "memory_add", text="Staging runs Postgres 16")["structuredContent"]["id"]
+        begun = one("POST", "/mcp", hello("2025-06-18", {"elicitation": {}})[0], **said)
+        session = {
+            **one.headers,
+            **said,
+            "content-type": "application/json",
+            "mcp-session-id": begun.headers["mcp-session-id"],
+        }
+        for number in range(2):
+            talk = held.enter_context(closing(http.client.HTTPConnection("127.0.0.1", one.port, timeout=LONG)))
+            asked = frame("tools/call", {"name": "memory_forget", "arguments": {"id": str(kept)}}, number + 1)
+            talk.request("POST", "/mcp", json.dumps(asked), session)
+            answer = talk.getresponse()
+            assert any(b"elicitation/create" in answer.readline() for _ in range(9))
+        assert turned_away(one("POST", "/mcp", frame("tools/list", id=9), **session))
+        assert opened(two).status == 200
 
 
 def test_a_server_with_a_client_that_listens_ends_when_it_is_told_to(tmp_path: Path) -> None:

@@ -82,6 +82,23 @@ def test_odd_arguments_are_refused_as_the_library_refuses_them(verb: str) -> Non
     talk(door(profile="all"), work)
 
 
+@pytest.mark.parametrize("profile", ["seed", "associative", "graph"])
+def test_no_value_of_the_wrong_kind_is_a_fault(profile: str) -> None:
+    """Each argument of each tool in turn, beside what the tool needs."""
+    odd: tuple[Any, ...] = (None, True, 5, 1.5, 10**30, "", [], [None], [5], {}, {"a": [1]})
+
+    async def work(agent: Agent) -> None:
+        for tool in tools.profile(profile).values():
+            needs = {name: "remember" if name == "action" else "1" for name in tool.input.get("required", ())}
+            for name, value in ((name, value) for name in tool.input["properties"] for value in odd):
+                done = await agent.client.call_tool(tool.name, {**needs, name: value})
+                said = text_of(done)
+                assert not done.is_error or not said.startswith("fault"), (tool.name, name, value, said)
+                assert value is not True or name == "project" or done.is_error, (tool.name, name, said)
+
+    talk(door(profile=profile), work)
+
+
 def test_half_a_character_on_the_wire_is_an_error_of_the_frame_and_the_server_goes_on(tmp_path: Path) -> None:
     with Raw("--db", "own.db", folder=tmp_path) as raw:
         raw.send(*hello("2025-06-18"))

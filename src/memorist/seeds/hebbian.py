@@ -264,9 +264,9 @@ class Hebbian:
         )
 
 
-def _tags(given: str | Sequence[str]) -> list[str]:
+def _tags(given: str | Sequence[str]) -> Sequence[str]:
     """Words with commas between them, or a list, which the gate checks."""
-    return [word for word in given.split(",") if word.strip()] if isinstance(given, str) else list(given)
+    return [word for word in given.split(",") if word.strip()] if isinstance(given, str) else given
 
 
 def _by_votes(design: Design) -> Design:

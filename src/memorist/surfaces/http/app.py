@@ -5,7 +5,6 @@ for the same memory, such as an MCP server, are mounted behind the same door (`M
 """
 
 import re
-from collections import Counter
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
 from functools import partial
@@ -118,9 +117,8 @@ class Application:
         limits: ServerLimits = USUAL_LIMITS,
         workers: Workers | None = None,
     ) -> None:
-        self.work, self.answers = Work(memories, limits, workers), Answers()
-        self.figures, self._ring = Meters(self.work), ring
-        self._followers: Counter[str | None] = Counter()  # by the name of their key
+        self.work, self.answers = Work(memories, limits, workers, ring), Answers()
+        self.figures = Meters(self.work)
         self._mounted = {path: make(self.work) for path, make in MOUNTED.items()}
         self.api = FastAPI(
             title="memorist", version=__version__, lifespan=self._lifespan, docs_url=None, redoc_url=None,
@@ -256,21 +254,17 @@ class Application:
         if said is not None and not re.fullmatch(r"\d{1,15}", said):
             raise Invalid("Last-Event-ID is the number of an event")
         visitor = _visitor(request)
-        follower = more.EventStream(self.work, visitor, project, None if said is None else int(said), self._ring)
+        follower = more.EventStream(self.work, visitor, project, None if said is None else int(said))
         await self.work.lanes["reading"].do(follower.must_be_let_in)
         return _Following(follower.lines(), self._followed(visitor), media_type="text/event-stream")
 
     def _followed(self, visitor: Visitor) -> Callable[[], None]:
-        """Takes a place among those who follow, of which one key has a few only; gives what gives it back."""
-        limits, name = self.work.limits, visitor.key.name if visitor.key else None
-        mine = self._followers[name]
-        if self._followers.total() >= limits.followers or (name is not None and mine >= limits.followers_of_key):
-            raise TurnedAway("busy", "too many clients follow already, of all or with this key; try again later", 5)
-        self._followers[name] += 1
+        """Takes a place among those who follow; gives what gives it back."""
+        give_back = self.work.followers.take(visitor)
         self.figures.followers.inc()
 
         def gone() -> None:
-            self._followers[name] -= 1
+            give_back()
             self.figures.followers.dec()
 
         return gone

@@ -52,7 +52,11 @@ class ServerLimits:
     waiting: int = 64  # requests that wait in one lane; more are told to come back
     imports: int = 4  # files that are brought in at the same time
     followers: int = 64  # that listen to events at the same time
-    followers_of_key: int = 8  # of these with one key
+    followers_of_key: int = 8  # of these with one key; the same holds for streams of MCP
+    sessions: int = 1000  # of MCP that are open at the same time
+    sessions_of_key: int = 100
+    calls: int = 256  # of MCP that are open at the same time: one that asks a person may be so for a day
+    calls_of_key: int = 64
     memories: int = 32  # projects that are kept open
     least_free: int = (
         SERVERS_LEAVE  # bytes of disk below which nothing is written any more, where `min_free` is not set

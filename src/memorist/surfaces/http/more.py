@@ -24,7 +24,6 @@ from memorist.store.where import Where
 from memorist.surfaces import wire
 from memorist.surfaces.cli.watch import Recalls
 from memorist.surfaces.http.guard import Visitor
-from memorist.surfaces.http.keys import KeyRing
 from memorist.surfaces.http.verbs import Reply, pairs_of, read_json
 from memorist.surfaces.http.work import Work
 from memorist.surfaces.wire import TurnedAway
@@ -89,7 +88,6 @@ class EventStream:
     visitor: Visitor
     project: str | None
     after: int | None  # the number of the last event that is known already
-    ring: KeyRing | None = None
     recalls: Recalls | None = None
     behind: bool = False  # more is in the journal already, and can be told at once
 
@@ -129,8 +127,7 @@ class EventStream:
 
     def _look(self) -> list[bytes] | None:
         """What is new; None if the key is no longer what it was: removed, rotated, or with other rights."""
-        key = self.visitor.key
-        if key is not None and (self.ring is None or key not in self.ring.keys):
+        if not self.work.still_knows(self.visitor):
             return None
         with self.work.memories.seen_by(self.visitor, self.project) as memory:
             told = self._written(memory)

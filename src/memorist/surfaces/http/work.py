@@ -12,7 +12,7 @@ import shutil
 import tempfile
 import threading
 import time
-from collections import OrderedDict, deque
+from collections import Counter, OrderedDict, deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
@@ -28,7 +28,7 @@ from memorist.store.room import SERVERS_LEAVE
 from memorist.surfaces import wire
 from memorist.surfaces.http.files import FilesBehind
 from memorist.surfaces.http.guard import ServerLimits, Visitor
-from memorist.surfaces.http.keys import ApiKey
+from memorist.surfaces.http.keys import ApiKey, KeyRing
 from memorist.surfaces.wire import TurnedAway
 
 if TYPE_CHECKING:
@@ -316,11 +316,41 @@ class Disk:
             raise TurnedAway("disk_low", f"{said}; free some space, or set min_free lower")
 
 
-class Work:
-    """The lanes, the memories and the disk of one server; and its workers, if it has any."""
+class Seats:
+    """Places for those who stay: so many in all, of which one key has a few only. Used from the loop of the server only."""
 
-    def __init__(self, memories: Memories, limits: ServerLimits, workers: "Workers | None" = None) -> None:
-        self.memories, self.limits, self.workers = memories, limits, workers
+    def __init__(self, whose: str, most: int, of_key: int) -> None:
+        self._whose, self._most, self._of_key = whose, most, of_key
+        self.taken: Counter[str | None] = Counter()  # by the name of their key
+
+    def take(self, visitor: Visitor) -> Callable[[], None]:
+        """Takes a place; gives what gives it back."""
+        name = visitor.key.name if visitor.key else None
+        if self.taken.total() >= self._most or (name is not None and self.taken[name] >= self._of_key):
+            raise TurnedAway("busy", f"there are too many {self._whose}, of all or with this key; try again later", 5)
+        self.taken[name] += 1
+
+        def give_back() -> None:
+            self.taken[name] -= 1
+
+        return give_back
+
+
+class Work:
+    """The lanes, the memories and the disk of one server; its keys and its workers, if it has any."""
+
+    def __init__(
+        self,
+        memories: Memories,
+        limits: ServerLimits,
+        workers: "Workers | None" = None,
+        ring: KeyRing | None = None,
+    ) -> None:
+        self.memories, self.limits, self.workers, self._ring = memories, limits, workers, ring
+        self.followers = Seats("clients that follow events", limits.followers, limits.followers_of_key)
+        self.streams = Seats("streams of MCP", limits.followers, limits.followers_of_key)
+        self.sessions = Seats("sessions of MCP", limits.sessions, limits.sessions_of_key)
+        self.calls = Seats("calls by MCP", limits.calls, limits.calls_of_key)
         self.lanes = {name: WorkLane.of(name, limits.waiting) for name in THREADS}
         self.disk = Disk(memories.path, memories)
         self._asking, self._asked, self._health = asyncio.Lock(), -HEALTH_LOOK, dict[str, str]()
@@ -340,6 +370,10 @@ class Work:
                 yield folder
         finally:
             self.spools -= 1
+
+    def still_knows(self, visitor: Visitor) -> bool:
+        """Whether their key is what it was: not removed, not rotated, with the same rights."""
+        return visitor.key is None or (self._ring is not None and visitor.key in self._ring.keys)
 
     def reopen(self) -> None:
         """Reads the settings again, here and in the workers."""

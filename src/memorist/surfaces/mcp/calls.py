@@ -176,7 +176,8 @@ def _value(tool: Tool, given: Mapping[str, Any], memory: Memory) -> Any:
         answer = wire.call(memory, tool.verb, wire.arguments(tool.verb, given))
         return wire.without_places(tool.verb, answer)
     if tool.by == "seed":
-        return getattr(seeds.hebbian(memory), tool.verb)(**given)
+        method = getattr(seeds.hebbian, tool.verb)
+        return method(seeds.hebbian(memory), **wire.arguments_for(method, given))
     if tool.by == "associative":
         return seeds.associative(memory).memory(**given)
     if tool.by == "graph":

@@ -4,9 +4,10 @@ The project is the one that a call names, else the one in the address (`/mcp?pro
 it is for are served; without one, the server's own and those that the address names.
 """
 
+import asyncio
 from collections.abc import Callable, Iterator
 from contextlib import AbstractAsyncContextManager, contextmanager
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -17,11 +18,15 @@ from memorist.surfaces.http.guard import Visitor
 from memorist.surfaces.http.keys import ANY_PROJECT, ApiKey
 from memorist.surfaces.mcp import tools
 from memorist.surfaces.mcp.projects import NOWHERE, Served, asked_by, scope_asked, seen
-from memorist.surfaces.mcp.server import McpDoor, over_http
+from memorist.surfaces.mcp.server import McpDoor, may_have_session, over_http
 from memorist.text.visible import quoted
 
 if TYPE_CHECKING:
     from memorist.surfaces.http.work import Work
+
+IDLE = 30 * 60.0  # seconds after which a session that nobody uses ends
+LOOK = 0.5  # seconds between two looks at the key of a stream
+SESSION, SPOKEN = b"mcp-session-id", b"mcp-protocol-version"
 
 
 class SharedProjects:
@@ -66,27 +71,116 @@ def _is_for(key: ApiKey, scope: str) -> bool:
     return True
 
 
+@dataclass(slots=True)
+class _Session:
+    """An open session, as far as its place is concerned."""
+
+    give_back: Callable[[], None]
+    inside: int = 0  # requests that are answered just now
+    ending: asyncio.TimerHandle | None = None  # while there are none
+    is_over: bool = False
+
+    def begin(self) -> None:
+        self.inside += 1
+        if self.ending is not None:
+            self.ending.cancel()
+
+    def end(self) -> None:
+        """Once, however many of its requests hear of it."""
+        if not self.is_over:
+            self.is_over = True
+            self.give_back()
+
+
 class McpMount:
-    """What the HTTP server runs at its path."""
+    """What the HTTP server runs at its path. Whoever stays has a place: a stream, a session, a call that waits for a person."""
 
     def __init__(self, work: "Work", profile: str = tools.DEFAULT) -> None:
         places = SharedProjects(work, tools.reads_only(profile))
-        self._handle, self._running = over_http(McpDoor(places, profile, wrote=work.files.wrote), work.limits.size)
-        self._closing = work.closing
+        door = McpDoor(places, profile, wrote=work.files.wrote)
+        self._handle, self._running = over_http(door, work.limits.size, IDLE)
+        self._work = work
+        self._sessions: dict[tuple[str | None, str], _Session] = {}  # by the name of their key and their id
         self.router = self  # where the HTTP server looks for the lifespan of what it mounts
 
     def lifespan_context(self, app: object) -> AbstractAsyncContextManager[None]:
         return self._running()
 
     async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
-        if scope["method"] != "GET":  # a call is finished, even while the server ends
-            await self._handle(scope, receive, send)
-            return
-        async with anyio.create_task_group() as group:  # a stream that waits for news of the server ends with it
-            group.start_soon(self._end, group.cancel_scope)
-            await self._handle(scope, receive, send)
-            group.cancel_scope.cancel()
+        listens, told = scope["method"] == "GET", _Told(send)
+        give_back = (self._work.streams if listens else self._work.calls).take(scope["memorist"])
+        try:
+            with self._kept(scope, told):  # a call is finished, even while the server ends
+                await (self._stream if listens else self._handle)(scope, receive, told)
+        finally:
+            give_back()
 
-    async def _end(self, scope: anyio.CancelScope) -> None:
-        await self._closing.wait()
+    @contextmanager
+    def _kept(self, scope: Any, told: "_Told") -> Iterator[None]:
+        """While a request is answered its session does not end. One that begins one takes a place, and keeps it if it does."""
+        visitor, headers = scope["memorist"], dict(scope["headers"])
+        known = headers.get(SESSION, b"").decode("latin-1")
+        name = visitor.key.name if visitor.key else None
+        if not may_have_session(headers.get(SPOKEN, b"").decode("latin-1")):
+            session = None
+        elif known:
+            session = self._sessions.get((name, known))
+        else:
+            session = _Session(self._work.sessions.take(visitor))
+            told.heard = lambda id: self._sessions.update(
+                {(name, id): session}
+            )  # the client may go on before this is whole
+        if session is not None:
+            session.begin()
+        try:
+            yield
+        finally:
+            if session is not None:
+                goes_on = told.leaves_open(scope["method"]) if known else bool(told.session)
+                session.inside -= 1
+                self._left((name, known or told.session), session, goes_on)
+
+    def _left(self, which: tuple[str | None, str], session: _Session, goes_on: bool) -> None:
+        """Gives back the place of a session that is over, or will be if nobody comes again."""
+        if not goes_on:
+            self._sessions.pop(which, None)
+            session.end()
+        elif not session.inside and not session.is_over:
+            session.ending = asyncio.get_running_loop().call_later(IDLE, self._left, which, session, False)
+
+    async def _stream(self, scope: Any, receive: Any, told: Any) -> None:
+        """A stream that waits for news of the server ends with it, and with its key."""
+        async with anyio.create_task_group() as group:
+            group.start_soon(self._end, group.cancel_scope, scope["memorist"])
+            await self._handle(scope, receive, told)
+            group.cancel_scope.cancel()
+        if told.status and not told.is_whole:
+            await told({"type": "http.response.body", "body": b""})
+
+    async def _end(self, scope: anyio.CancelScope, visitor: Visitor) -> None:
+        while self._work.still_knows(visitor):
+            with anyio.move_on_after(LOOK):
+                await self._work.closing.wait()
+                break
         scope.cancel()
+
+
+class _Told:
+    """What was answered so far: the status, the session that it began or is of, and whether it is whole."""
+
+    def __init__(self, send: Any) -> None:
+        self._send, self.status, self.session, self.is_whole = send, 0, "", False
+        self.heard: Callable[[str], None] = lambda id: None
+
+    def leaves_open(self, method: str) -> bool:
+        """Whether the session of a request goes on after it."""
+        return self.status != 404 and not (method == "DELETE" and self.status == 200)
+
+    async def __call__(self, message: Any) -> None:
+        if message["type"] == "http.response.start":
+            self.status = message["status"]
+            if self.status < 400:
+                self.session = dict(message.get("headers", ())).get(SESSION, b"").decode("latin-1")
+                self.heard(self.session)
+        await self._send(message)
+        self.is_whole = message["type"] == "http.response.body" and not message.get("more_body", False)

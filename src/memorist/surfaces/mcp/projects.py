@@ -23,6 +23,7 @@ from memorist.access import access_for
 from memorist.errors import Invalid
 from memorist.memory import Memory
 from memorist.project import resolve_project
+from memorist.remember.authority import least
 from memorist.surfaces.http.guard import Visitor
 from memorist.surfaces.http.work import Memories
 from memorist.text.visible import quoted
@@ -135,8 +136,9 @@ def asked_by(scope: str, usual: str) -> str | None:
 
 
 def seen(memory: Memory, scope: str, real: bool, reader: bool) -> Served:
-    """The memory as an agent may use it, who reads only where it is told to, and where there is no such project."""
-    who = replace(memory.access, surface=SURFACE)
+    """The memory as an agent may use it, who reads only where it is told to, and where there is no such project. Its word is an
+    agent's, or less, whatever its key says: a model wrote it."""
+    who = replace(memory.access, surface=SURFACE, origin=least(memory.access.origin, "agent"))
     if not real:
         role = "skill" if who.role == "skill" else "reader"  # who may read nothing reads nothing there either
         who = replace(access_for(role, memory.project.scope), space=who.space, actor=who.actor, surface=SURFACE)

@@ -33,7 +33,7 @@ from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
 from mcp.server.transport_security import TransportSecuritySettings
 from mcp.shared.exceptions import MCPError
 from mcp.shared.message import SessionMessage
-from mcp_types.version import MODERN_PROTOCOL_VERSIONS
+from mcp_types.version import HANDSHAKE_PROTOCOL_VERSIONS, MODERN_PROTOCOL_VERSIONS
 from pydantic import ValidationError
 
 from memorist import __version__
@@ -365,14 +365,16 @@ async def _folder_of(ctx: Context) -> Path | None:
 # ---------------------------------------------------------------- HTTP
 
 
-def over_http(door: McpDoor, most: int) -> tuple[Handle, Callable[[], AbstractAsyncContextManager[None]]]:
+def over_http(door: McpDoor, most: int, idle: float) -> tuple[Handle, Callable[[], AbstractAsyncContextManager[None]]]:
     """What answers requests of streamable HTTP, and the context in which it does. Whoever mounts it checks Host, Origin and
-    keys before; `most` is how many bytes a request may have. A session belongs to the key that began it: for any other it
-    is not there."""
+    keys before, and how many sessions there are; `most` is how many bytes a request may have, `idle` the seconds after which a
+    session that nobody uses ends. A session belongs to the key that began it: for any other it is not there."""
     sessions = StreamableHTTPSessionManager(
         door.server(),
         security_settings=TransportSecuritySettings(enable_dns_rebinding_protection=False),
         max_request_body_size=most,
+        session_idle_timeout=idle,
+        max_sessions=None,
     )
 
     async def handle(scope: Any, receive: Any, send: Any) -> None:
@@ -381,6 +383,11 @@ def over_http(door: McpDoor, most: int) -> tuple[Handle, Callable[[], AbstractAs
         await sessions.handle_request({**scope, "user": owner}, receive, send)
 
     return handle, sessions.run
+
+
+def may_have_session(version: str) -> bool:
+    """Whether a request of that version, or of none, belongs to a session or begins one; later ones stand alone."""
+    return not version or version in HANDSHAKE_PROTOCOL_VERSIONS
 
 
 def _bearer(ctx: Context) -> str | None:
