@@ -1,4 +1,4 @@
-"""A session of an agent belongs to the project in which it began, wherever its agent goes."""
+"""A session of an agent belongs to the project in which it began, wherever its agent goes, and is told nothing twice."""
 
 import json
 import subprocess
@@ -10,6 +10,7 @@ import pytest
 from memorist import Memory
 from memorist.store import captures
 from memorist.surfaces.agents import capture
+from memorist.surfaces.agents.clients import CLIENTS
 from memorist.surfaces.cli import verbs
 from surfaces.hooked import line, say, told
 
@@ -121,3 +122,53 @@ def test_of_many_sessions_the_latest_are_known(work: Path, monkeypatch: pytest.M
     with Memory() as memory:
         known = [n for n in range(10) if captures.began("claude-code", f"s{n}", memory._tools.store, memory.space)]
     assert known == [1, 5, 7]
+
+
+# ---------------------------------------------------------------- nothing twice
+
+QUESTION = {"prompt": "which database does staging run?"}
+
+
+def test_what_others_ask_meanwhile_makes_nothing_be_told_twice(work: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    say("Staging runs Postgres 16")
+    assert "16" in told("claude-code", "UserPromptSubmit", **QUESTION)
+    with Memory() as memory, Memory(project="elsewhere") as other:
+        for n in range(110):
+            memory.recall(f"staging {n}")
+            other.recall(f"staging {n}")
+    assert told("claude-code", "UserPromptSubmit", **QUESTION) == ""
+
+
+@pytest.mark.parametrize(
+    ("client", "event", "source"),
+    [
+        ("claude-code", "SessionStart", "compact"),
+        ("codex", "SessionStart", "compact"),
+        ("claude-code", "SessionStart", "clear"),
+        ("opencode", "experimental.session.compacting", None),
+        ("cursor", "preCompact", None),
+    ],
+)
+def test_what_an_agent_has_forgotten_is_told_again(client: str, event: str, source: str | None, work: Path) -> None:
+    hooks = CLIENTS[client].hooks
+    asks = hooks.events["prompt"] if hooks else ""
+    say("Staging runs Postgres 16")
+    assert "16" in told(client, asks, **QUESTION) and told(client, asks, **QUESTION) == ""
+    told(client, event, source=source)
+    assert "16" in told(client, asks, **QUESTION)
+    assert told(client, asks, **QUESTION) == "", "once"
+    told(client, event, source=source)
+    assert "16" in told(client, asks, **QUESTION)
+
+
+def test_what_a_start_tells_after_a_compaction_is_not_told_twice(work: Path) -> None:
+    say("Staging runs Postgres 16", pinned=True)
+    assert "16" in told("claude-code", "SessionStart", source="compact")
+    assert told("claude-code", "UserPromptSubmit", **QUESTION) == ""
+
+
+def test_gemini_says_that_it_compacts_before_every_turn_and_does_not(work: Path) -> None:
+    say("Staging runs Postgres 16")
+    assert "16" in told("gemini", "BeforeAgent", **QUESTION)
+    told("gemini", "PreCompress", trigger="auto")
+    assert told("gemini", "BeforeAgent", **QUESTION) == ""

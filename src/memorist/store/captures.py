@@ -46,6 +46,14 @@ class Capture:
             return True
 
 
+@dataclass(frozen=True, slots=True)
+class Began:
+    """In which folder a session began, and when its agent last forgot what it was told: it compacts its conversation."""
+
+    folder: Path
+    forgot: str | None = None
+
+
 def known(store: Store, space: str, home: str) -> list[Capture]:
     """Those of that project, the one noted first at the front."""
     said = store.setting(_name(space, home))
@@ -71,17 +79,17 @@ def forget(session: str, store: Store, space: str, home: str) -> None:
     _keep([each for each in known(store, space, home) if each.session != session], store, space, home)
 
 
-def began(client: str, session: str, store: Store, space: str) -> Path | None:
-    """The folder in which that session began, if that is known."""
-    folder = _began(store, space).get(f"{client} {session}")
-    return None if folder is None else Path(os.fsdecode(unquote_to_bytes(folder)))
+def began(client: str, session: str, store: Store, space: str) -> Began | None:
+    """What is known of that session."""
+    found = _began(store, space).get(f"{client} {session}")
+    return None if found is None else Began(Path(os.fsdecode(unquote_to_bytes(found[0]))), found[1])
 
 
-def begin(client: str, session: str, folder: Path, store: Store, space: str) -> None:
-    """Keeps where that session began; inside a transaction of the writer."""
-    all_of_them = {**_began(store, space), f"{client} {session}": quote_from_bytes(os.fsencode(folder))}
-    latest = dict([*all_of_them.items()][-MOST_SESSIONS:])
-    store.write(Commit(settings={_sessions(space): json.dumps(latest)}))  # in the order in which they came
+def begin(client: str, session: str, about: Began, store: Store, space: str) -> None:
+    """Keeps that, in the place of what was known of that session; inside a transaction of the writer."""
+    written = (quote_from_bytes(os.fsencode(about.folder)), about.forgot)
+    latest = [*{**_began(store, space), f"{client} {session}": written}.items()][-MOST_SESSIONS:]
+    store.write(Commit(settings={_sessions(space): json.dumps(dict(latest))}))  # in the order in which they came
 
 
 def left_out(store: Store, space: str, home: str) -> bool:
@@ -123,10 +131,11 @@ def _at_its_end(capture: Capture) -> Capture:
         return capture
 
 
-def _began(store: Store, space: str) -> dict[str, str]:
+def _began(store: Store, space: str) -> dict[str, tuple[str, str | None]]:
     try:
-        return {str(name): str(folder) for name, folder in json.loads(store.setting(_sessions(space)) or "{}").items()}
-    except (ValueError, AttributeError) as problem:
+        said = json.loads(store.setting(_sessions(space)) or "{}")
+        return {name: (folder, forgot) for name, (folder, forgot) in said.items()}
+    except (ValueError, TypeError, AttributeError) as problem:
         raise StoreDamaged(f"where sessions began cannot be told ({problem}); restore a backup") from problem
 
 

@@ -129,8 +129,8 @@ class Records(Protocol):
     def runs(self, space: str, job: str | None = None, state: str | None = None, limit: int | None = None) -> list[Run]:
         """Runs of upkeep and questions for a person, newest first."""
 
-    def receipts(self, space: str, limit: int, id: str | None = None) -> list[Receipt]:
-        """The recall log, newest first; or that one line of it."""
+    def receipts(self, space: str, limit: int, id: str | None = None, session: str | None = None) -> list[Receipt]:
+        """The recall log, newest first; or that one line of it; or the contexts that were made for that session."""
 
     def lessons(self, space: str, home: str | None = None) -> list[Lesson]:
         """What was learnt in that project, or in all of the space; oldest first."""

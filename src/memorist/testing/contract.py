@@ -367,8 +367,14 @@ class StoreContract(MeaningContract, TieContract):
         assert store.receipts("default", 2) == [lines[8], lines[6]] and store.size().receipts == 6
         store.log([replace(line, id=id, shown=((id, 0.1), (other.id, 0.1))) for id in (gone.id, "nobody")], 9, START)
         assert store.size().receipts == 6, "of what is gone nothing is told"
+        told = [
+            replace(line, id=f"t{n}", at=moment(20 + n), session=f"s{n % 2}", rendered={"text": "q"}) for n in range(4)
+        ]
+        store.log([*told, replace(line, id="t4", at=moment(30), session="s1")], 99, oldest=START)
+        assert store.receipts("default", 9, session="s1") == [told[3], told[1]], "contexts of that session alone"
+        assert store.receipts("default", 1, session="s1") == [told[3]] and not store.receipts("x", 9, session="s1")
         seen = store.get([shown.id, other.id], Where(EVERYWHERE))
-        assert [record.counters.surfaced for record in seen] == [9, 0]
+        assert [record.counters.surfaced for record in seen] == [14, 0]
 
     def test_lessons_are_kept_replaced_and_bounded(self, store: Store) -> None:
         one, two = stored(store, a_record("heron weir"), a_record("stork roof"))

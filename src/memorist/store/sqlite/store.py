@@ -310,12 +310,14 @@ class SqliteStore(VectorMatcher, VectorKeeper, TieReader):
         if beyond:
             yield ChainLink(last + 1, beyond[-1].seq, b"no digest"), beyond
 
-    def receipts(self, space: str, limit: int, id: str | None = None) -> list[Receipt]:
-        chosen = "" if id is None else "id = ? AND "
-        sql = f"SELECT {RECEIPT} FROM recalls WHERE {chosen}space = ? ORDER BY at DESC, id DESC LIMIT ?"
-        values = (space, limit) if id is None else (id, space, limit)
+    def receipts(self, space: str, limit: int, id: str | None = None, session: str | None = None) -> list[Receipt]:
+        chosen = {"id": id, "session": session, "space": space}
+        values = {name: value for name, value in chosen.items() if value is not None}
+        lines = "" if session is None else "INDEXED BY recalls_rendered"  # which are few
+        where = " AND ".join([f"{name} = ?" for name in values] + ["rendered IS NOT NULL"] * (session is not None))
+        sql = f"SELECT {RECEIPT} FROM recalls {lines} WHERE {where} ORDER BY at DESC, id DESC LIMIT ?"
         with SOUND_ROWS:
-            return [_receipt(row) for row in self._rows(sql, values)]
+            return [_receipt(row) for row in self._rows(sql, (*values.values(), limit))]
 
     def runs(self, space: str, job: str | None = None, state: str | None = None, limit: int | None = None) -> list[Run]:
         named = "ifnull(name = ?2, 1)" if job is None else "name = ?2"

@@ -22,7 +22,7 @@ from memorist.prompt.context import Wish
 from memorist.prompt.modes import Profile
 from memorist.recall.pipeline import Query, scopes_of
 from memorist.store import captures
-from memorist.store.nouns import Shelf
+from memorist.store.nouns import RENDERED_AT_MOST, Shelf
 from memorist.store.where import Where
 from memorist.surfaces import settings
 from memorist.surfaces.agents import problems
@@ -37,7 +37,6 @@ SURFACE = "hook"
 WAIT = 0.25  # seconds for another writer; an agent waits for all of it
 READING = 0.1  # seconds that a session which starts reads in the transcripts of others
 COMPACTING = 5.0  # seconds that are read before a compaction; what is left is read later
-LOOKED_BACK = 200  # receipts in which is looked for what this session was shown
 HEAD_LINES, HEAD_BYTES = 50, 1 << 20  # lines of a transcript, and bytes of each, in which its folder is looked for
 FEW = 3  # memories at a prompt, where chances are known (docs/why/0072)
 ENOUGH, FURTHER = 0.05, 0.1  # the chance that the best of them needs, and each other one
@@ -72,13 +71,13 @@ def answer(agent: Agent, moment: Moment, given: Mapping[str, Any], say: Callable
 def _answer(
     memory: Memory, agent: Agent, moment: Moment, given: Mapping[str, Any], say: Callable[[str], None], began: float
 ) -> None:
-    out = captures.left_out(memory._tools.store, memory.space, memory.home)
+    now, out = memory._tools.clock(), captures.left_out(memory._tools.store, memory.space, memory.home)
     try:
-        told = _told(memory, moment, given, began) if moment in ("start", "prompt", "helper") and not out else ""
+        told = _told(memory, agent, moment, given, began) if moment in ("start", "prompt", "helper") and not out else ""
         if told:
             say(told)
         if moment in ("start", "compact", "stop", "end"):
-            _begun(memory, agent, given)
+            _begun(memory, agent, given, now.isoformat() if _forgets(agent, moment, given) else None)
             if not out:
                 _captured(memory, agent, moment, given)
     finally:
@@ -90,7 +89,7 @@ def _began_in(memory: Memory, agent: Agent, given: Mapping[str, Any]) -> Path:
     last command went, and may be in another project by now."""
     session = _session(given)
     known = None if session is None else captures.began(agent.name, session, memory._tools.store, memory.space)
-    return known or _first_folder(given.get("transcript_path")) or Path.cwd()
+    return known.folder if known else _first_folder(given.get("transcript_path")) or Path.cwd()
 
 
 def _is_project_of(first: Path, here: Path) -> bool:
@@ -118,13 +117,21 @@ def _folder_in(line: bytes) -> str | None:
     return next((folder for folder in folders if isinstance(folder, str)), None)
 
 
-def _begun(memory: Memory, agent: Agent, given: Mapping[str, Any]) -> None:
+def _begun(memory: Memory, agent: Agent, given: Mapping[str, Any], forgot: str | None) -> None:
     """Notes where the session is from, in a project that is left out as well: else it would be taken for one of the project that
-    its agent goes to."""
+    its agent goes to. And when its agent forgot what it was told."""
     session, store = _session(given), memory._tools.store
-    if session is not None and captures.began(agent.name, session, store, memory.space) is None:
+    known = None if session is None else captures.began(agent.name, session, store, memory.space)
+    if session is not None and (known is None or forgot is not None):
+        about = captures.Began(known.folder if known else Path.cwd(), forgot)
         with memory._writer.transaction():
-            captures.begin(agent.name, session, Path.cwd(), store, memory.space)
+            captures.begin(agent.name, session, about, store, memory.space)
+
+
+def _forgets(agent: Agent, moment: Moment, given: Mapping[str, Any]) -> bool:
+    """Whether the agent has forgotten what it was told, or will now. Most start again after it, and say why; Gemini CLI says
+    before every turn that it compacts, and mostly does not."""
+    return given.get("source") in ("compact", "clear") or (moment == "compact" and agent.name in ("opencode", "cursor"))
 
 
 def _leave(memory: Memory, agent: Agent, moment: Moment) -> None:
@@ -160,7 +167,7 @@ def _knows_chances(design: Design) -> bool:
     return any(lane.least for lane in design.lanes)
 
 
-def _told(memory: Memory, moment: Moment, given: Mapping[str, Any], began: float) -> str:
+def _told(memory: Memory, agent: Agent, moment: Moment, given: Mapping[str, Any], began: float) -> str:
     here, session = settings.load(Path.cwd()), _session(given)
     wish = Wish(
         "", session=session, budget=here.hook_tokens, style="xml", profile=WITHOUT_TURNS, deadline=here.hook_ms / 1000,
@@ -170,7 +177,7 @@ def _told(memory: Memory, moment: Moment, given: Mapping[str, Any], began: float
         prompt = _asking(given["prompt"])
         if not prompt or small_talk(prompt):
             return ""
-        shown = frozenset(_shown(memory, session, began)) if session else frozenset()
+        shown = frozenset(_shown(memory, agent, session, began)) if session else frozenset()
         # A summary repeats earlier prompts, and so is near many; and that the same was asked before is no answer.
         where = {
             **(wish.where or {}),
@@ -229,13 +236,20 @@ def _session(given: Mapping[str, Any]) -> str | None:
     return checks.label(session, "the session") if isinstance(session, str) and session else None
 
 
-def _shown(memory: Memory, session: str, began: float) -> set[str]:
-    """What this session was shown before this hook began, and is still as it was. What was noted since, a server's process noted
-    for this very hook, which did not hear it."""
-    when, now = dict[str, datetime](), time.time()
-    for line in memory._tools.store.receipts(memory.space, LOOKED_BACK):
-        if line.session == session and line.surface == SURFACE and not began <= line.at.timestamp() <= now:
+def _shown(memory: Memory, agent: Agent, session: str, began: float) -> set[str]:
+    """What this session was shown before this hook began, is still as it was, and the agent has not forgotten since. What was noted
+    since this hook began, a server's process noted for this very hook, which did not hear it."""
+    when, now, store = dict[str, datetime](), time.time(), memory._tools.store
+    forgot = _forgot(memory, agent, session)
+    for line in store.receipts(memory.space, RENDERED_AT_MOST, session=session):
+        at = line.at.timestamp()
+        if line.surface == SURFACE and at >= forgot and not began <= at <= now:
             for id in line.ids:
                 when.setdefault(id, line.at)  # the newest line comes first
-    records = memory._tools.store.get(list(when), Where(memory.access))
+    records = store.get(list(when), Where(memory.access))
     return {record.id for record in records if record.times.updated <= when[record.id]}
+
+
+def _forgot(memory: Memory, agent: Agent, session: str) -> float:
+    known = captures.began(agent.name, session, memory._tools.store, memory.space)
+    return datetime.fromisoformat(known.forgot).timestamp() if known and known.forgot else 0.0
