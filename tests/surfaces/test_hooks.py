@@ -196,6 +196,18 @@ def test_reading_goes_on_where_it_was_and_keeps_nothing_twice(work: Path, cli: C
     assert [text for *_, text in turns()] == ["The first thing", "The last thing", "half"]
 
 
+def test_a_transcript_that_was_written_anew_is_read_from_its_beginning(work: Path) -> None:
+    """Longer than it was: where reading ended is in the middle of it now. What was kept of it is kept once."""
+    file = work.parent / "s1.jsonl"
+    file.write_text(line("user", "Logs go to Loki.", "u1") + line("user", "Metrics go to Mimir.", "u2"))
+    told("claude-code", "PreCompact", transcript_path=str(file))
+    new = [line("user", f"Traces of service number {n} go to Tempo.", f"v{n}") for n in range(3)]
+    file.write_text(line("user", "Metrics go to Mimir.", "u2") + "".join(new))
+    told("claude-code", "PreCompact", transcript_path=str(file))
+    traces = [f"Traces of service number {n} go to Tempo." for n in range(3)]
+    assert [text for *_, text in turns()] == ["Logs go to Loki.", "Metrics go to Mimir.", *traces]
+
+
 def test_upkeep_reads_what_is_left(work: Path) -> None:
     file = work.parent / "s1.jsonl"
     file.write_text("".join(line("user", f"Remark number {n} of the day", f"u{n}") for n in range(450)))

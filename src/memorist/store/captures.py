@@ -7,8 +7,10 @@ folder says in which a session began: an agent goes into others, and what was sa
 """
 
 import json
+from contextlib import suppress
 from dataclasses import asdict, replace
 from datetime import datetime
+from hashlib import blake2b
 from pathlib import Path
 
 from memorist.errors import StoreDamaged
@@ -21,6 +23,7 @@ from memorist.store.where import canonical
 OUT = "yes"
 TOLD_OUT = "hooks say and keep nothing in this project; `memorist on --here` takes it in again"
 MOST_CAPTURES = 500  # of a project; the oldest that were read to their end go, and no others
+MARKED = 1024  # bytes before the place up to which a transcript was read
 MOST_SESSIONS = 1000  # of which is known where they began; the oldest go
 
 
@@ -35,6 +38,12 @@ class Capture:
     ended: bool = False  # the session is over, and is to be closed once all of it was read
     since: str | None = None  # of a fork, or of one that was taken up again unknown: when that was
     closed: bool = False  # all of it was read, and its session closed
+    last: str | None = None  # what was read last, as a short digest; another there says that it was written anew
+
+    @property
+    def goes_on_at(self) -> int:
+        """Where reading ended; the beginning, if it was written anew since."""
+        return self.read if self.last in (None, mark(self.path, self.read)) else 0
 
     @property
     def at_its_end(self) -> bool:
@@ -43,6 +52,16 @@ class Capture:
             return self.closed or self.path.stat().st_size <= self.read
         except OSError:
             return True
+
+
+def mark(path: Path, read: int) -> str | None:
+    """What stands before that place of a transcript, which tells whether it was written anew; too short to check guesses by."""
+    with suppress(OSError):
+        if read and path.is_file():
+            with path.open("rb") as file:
+                file.seek(max(0, read - MARKED))
+                return blake2b(file.read(min(read, MARKED)), digest_size=4).hexdigest()
+    return None
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,7 +141,8 @@ def take_along(old: str, new: str, store: Store, space: str) -> None:
 
 def _at_its_end(capture: Capture) -> Capture:
     try:
-        return replace(capture, read=capture.path.stat().st_size)
+        size = capture.path.stat().st_size
+        return replace(capture, read=size, last=mark(capture.path, size))
     except OSError:  # it is not there, and nothing of it is read
         return capture
 

@@ -3,7 +3,8 @@ agent's word, results as a tool's.
 
 The transcript is the source. It is read from where the last reading ended, as far as its lines are whole, a few hundred messages at
 a time, each kept once under its own id; so reading can stop at any moment and go on later, in any process. How far it was read is
-kept beyond the end of a session, so that one that is taken up again goes on there.
+kept beyond the end of a session, so that one that is taken up again goes on there, and so is what was read last: where that is not
+there any more, the transcript was written anew, and is read from its beginning.
 
 What stands between <private> and </private> is not kept, nor is what we put into a prompt ourselves, nor what helpers of the agent
 said. A transcript that cannot be read stops no other.
@@ -102,7 +103,7 @@ def _read(memory: Memory, capture: Capture, until: float | None, close: bool, si
         while some := list(islice(found, MESSAGES_AT_ONCE)):
             _ingest(memory, [message for message, _ in some], capture)
             said += len(some)
-            capture = replace(capture, read=some[-1][1])
+            capture = replace(capture, read=some[-1][1], last=captures.mark(capture.path, some[-1][1]))
             _keep(memory, capture)
             if until is not None and time.monotonic() >= until:
                 return said
@@ -148,7 +149,7 @@ def _messages(capture: Capture, since: str | None) -> Generator[tuple[Mapping[st
     """The messages that were not read yet, each with where its line ends."""
     if not capture.path.is_file():
         return
-    tail = _Tail(Stream(Source(capture.path, readable(capture.path.name))), begin=capture.read)
+    tail = _Tail(Stream(Source(capture.path, readable(capture.path.name))), begin=capture.goes_on_at)
     for item in _importer(capture.client).read(tail):
         if tail.place < tail.begin:  # said in the first line, and read before
             continue

@@ -130,7 +130,7 @@ def _begun(memory: Memory, agent: Agent, given: Mapping[str, Any], forgot: str |
 
 def _forgets(agent: Agent, moment: Moment, given: Mapping[str, Any]) -> bool:
     """Whether the agent has forgotten what it was told, or will now. Most start again after it, and say why; Gemini CLI says
-    that it compacts before every turn, and mostly does not."""
+    before every turn that it compacts, and mostly does not."""
     return given.get("source") in ("compact", "clear") or (moment == "compact" and agent.name in ("opencode", "cursor"))
 
 
@@ -240,11 +240,16 @@ def _shown(memory: Memory, agent: Agent, session: str, began: float) -> set[str]
     """What this session was shown before this hook began, is still as it was, and the agent has not forgotten since. What was noted
     since this hook began, a server's process noted for this very hook, which did not hear it."""
     when, now, store = dict[str, datetime](), time.time(), memory._tools.store
-    known = captures.began(agent.name, session, store, memory.space)
-    forgot = datetime.fromisoformat(known.forgot) if known and known.forgot else None
+    forgot = _forgot(memory, agent, session)
     for line in store.receipts(memory.space, RENDERED_AT_MOST, session=session):
-        if line.surface == SURFACE and not began <= line.at.timestamp() <= now and (not forgot or line.at >= forgot):
+        at = line.at.timestamp()
+        if line.surface == SURFACE and at >= forgot and not began <= at <= now:
             for id in line.ids:
                 when.setdefault(id, line.at)  # the newest line comes first
     records = store.get(list(when), Where(memory.access))
     return {record.id for record in records if record.times.updated <= when[record.id]}
+
+
+def _forgot(memory: Memory, agent: Agent, session: str) -> float:
+    known = captures.began(agent.name, session, memory._tools.store, memory.space)
+    return datetime.fromisoformat(known.forgot).timestamp() if known and known.forgot else 0.0
