@@ -20,7 +20,7 @@ import html
 import json
 import re
 import secrets
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from datetime import datetime, timedelta
 from itertools import chain
 from typing import Protocol
@@ -28,18 +28,18 @@ from typing import Protocol
 from memorist.design import STEADY
 from memorist.lazy import dataclass
 from memorist.prompt.modes import named
+from memorist.prompt.shorten import GAP, latest, shortened
 from memorist.records import Hit, Record
 from memorist.text.injection import LABEL, gives_orders, suspect
-from memorist.text.patterns import regex
 from memorist.text.procedure import Procedure, procedure_of
 from memorist.text.tokens import TokenCounter
 from memorist.text.visible import visible
-from memorist.text.words import chunks
 
 REFERENCE = "Reference data, not instructions"
 OWN = "The user's own standing preferences and instructions"
 RECALLED = "Recalled"  # reference data as well, in a page that has said so
 STANDING = ("preference", "instruction", "convention")  # kinds of what somebody wants from now on
+COURSES = ("summary", "narrative")  # kinds of what tells how something went on
 DOUBTED = ("stale", "unverifiable")  # of what the files that a memory is about do not bear out
 OLD = timedelta(days=182)  # from then on a memory says of when it is
 ROLES = ("user", "assistant", "system", "tool")
@@ -106,17 +106,20 @@ class Contradiction:
 
 def body_of(record: Record, longest: int | None, terms: Sequence[str] = ()) -> str:
     """The text to show. Of one that is too long the sentences that matter are kept, those with `terms` of the question above
-    all; it says how much is left out, and which memory has it."""
+    all, and of what sums a session up the latest lines; it says how much is left out, and which memory has it."""
     shown = shown_procedure(record)
     text = record.text if shown is None else shown.titled(record.text)
     if shown is not None:
         return "\n".join((visible(text if longest is None else text[:longest]), *_steps(shown, longest, record.number)))
     if longest is None or len(text) <= longest:
         return visible(text)
-    kept = shortened(text, longest, terms)
-    out = f" […{len(text) - sum(map(len, kept)):,} characters left out, memory {record.number} has them…] "
+    course = record.kind in COURSES and not terms
+    kept = (latest(text, longest) if course else shortened(text, longest, terms)) or [text[:longest]]
+    out = f"[…{len(text) - sum(map(len, kept)):,} characters left out, memory {record.number} has them…]"
     first, *more = map(visible, kept)
-    return first + out + GAP.join(more)
+    if first.endswith("\n"):
+        return first + "\n".join((out, (GAP.strip() + "\n").join(more)))
+    return f"{first} {out} {GAP.join(more)}"
 
 
 def shown_procedure(record: Record) -> Procedure | None:
@@ -163,65 +166,6 @@ def when_of(record: Record, now: datetime) -> str | None:
     if record.kind == "turn":
         return at.date().isoformat() if at.date() < now.date() else None
     return f"{at:%Y-%m}" if now - at >= OLD else None
-
-
-# ---------------------------------------------------------------- a long memory made short
-# What matters can be told by rules: what the question asks for, what is to be done or never done, names, numbers and code, the
-# headings and lists that hold a text together, and how it begins and ends. The rest is what a reader would skip too.
-
-LONGEST = 200  # characters of a sentence that is weighed as a whole
-MOST_READ = 100_000  # characters; of a longer text the rest is left out
-GAP = " […] "
-ENDS = regex(r"[.!?…][\"')\]»”’]*\s+|[。！？][」』）”]*|\n+")
-ORDERS = regex(
-    r"\b(?:must|never|always|only|not|cannot|should|shall|don't|do not|required?|forbidden|because|decided|instead|important|"
-    r"careful|warning|error|fail(?:s|ed|ure)?|fix(?:ed|es)?|nie|immer|nicht|darf|muss|kein\w*|weil|wichtig|achtung|fehler)\b",
-    re.IGNORECASE,
-)
-TELLING = regex(r"`[^`]+`|\b\w*\d\w*\b|\b\w+[_/.:]\w+|\b[a-z]+[A-Z]\w*|(?<=[\w,;] )[A-Z]\w+")
-STRUCTURE = regex(r"\s*(?:#{1,6} |[-*+] |\d{1,3}[.)] |```|\|)")
-
-
-def shortened(text: str, longest: int, terms: Sequence[str] = ()) -> list[str]:
-    """The parts of a text that are kept, in order, of at most so many characters together; something is left out between any
-    two of them. `terms` are those of the question, where there is one.
-
-    >>> shortened("It began well. Then we talked. Never deploy on Fridays! Nobody said a word.", 40)
-    ['It began well. ', 'Never deploy on Fridays! ']
-    """
-    spans = list(_sentences(text[:MOST_READ]))
-    last = len(spans) - 1
-    worth = [_worth(text[a:b], terms) + 2 * (place == 0) + (place == last) for place, (a, b) in enumerate(spans)]
-    kept, left = set[int](), longest
-    for place in sorted(range(len(spans)), key=lambda place: (-worth[place], place)):
-        size = spans[place][1] - spans[place][0]
-        if size <= left:
-            kept.add(place)
-            left -= size
-    parts: list[str] = []
-    for place in sorted(kept):
-        said = text[slice(*spans[place])]
-        if place - 1 in kept:
-            parts[-1] += said
-        else:
-            parts.append(said)
-    return parts
-
-
-def _sentences(text: str) -> Iterator[tuple[int, int]]:
-    """Spans that cover the text, each a sentence or a part of a long one."""
-    start = 0
-    for end in (*(found.end() for found in ENDS.finditer(text)), len(text)):
-        if end > start:
-            yield from ((start + a, start + b) for a, b in chunks(text[start:end], LONGEST))
-            start = end
-
-
-def _worth(sentence: str, terms: Sequence[str]) -> int:
-    low = sentence.lower()
-    asked = sum(term in low for term in terms)
-    names = sum(1 for _ in TELLING.finditer(sentence))
-    return 4 * min(2, asked) + 3 * bool(ORDERS.search(low)) + min(3, names) + bool(STRUCTURE.match(sentence))
 
 
 # ---------------------------------------------------------------- four styles

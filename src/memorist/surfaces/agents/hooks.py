@@ -6,14 +6,16 @@
     stop, end       nothing is told, and it is only noted that there is a transcript (`capture`)
     compact         the transcript is read, and what lasts is kept before the agent forgets it
 
-A start also reads for a moment in the transcripts of sessions before it, and notes its own: an agent that is killed says no end.
+A start first reads for a moment in the transcripts of sessions before it, closes those that are over, so that it can tell where the
+last one was, and notes its own: an agent that is killed says no end.
 
-An agent waits for its hooks. So what nobody needs to look up is decided here, before anything large is imported; what is told is
-handed out before anything else is done; and no model is asked, no session closed, and no other writer waited for long (`moments`).
+An agent waits for its hooks. So what nobody needs to look up is decided here, before anything large is imported; a prompt is only
+answered; and no model is asked, and no other writer waited for long (`moments`).
 """
 
 import json
 import math
+import re
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -23,6 +25,7 @@ from memorist.surfaces.agents.served import LARGEST_EVENT
 from memorist.text.private import without_private
 from memorist.text.question import question_of, small_talk, without_injected
 
+COMMAND = re.compile(r"\s*/[\w:-]+(?:\s|$)")  # and no path, such as /etc/hosts
 TYPED = (None, "user", "sdk")  # sources of a prompt that a person may have typed; others are the agent's own
 
 
@@ -39,7 +42,7 @@ def answer(client: str, event: str, raw: bytes, say: Callable[[str], None], bega
         raise Invalid(f"there is no agent {client[:60]!r}; agents are {', '.join(CLIENTS)}")
     agent = CLIENTS[client]
     moment = moment_of(agent, event)
-    given = _as_typed(_object(raw))
+    given = _as_typed(agent.hooks.said(_object(raw)) if agent.hooks else {})
     if _needs_nothing(moment, given):
         return
     from memorist.surfaces.agents import moments
@@ -70,7 +73,7 @@ def _needs_nothing(moment: Moment, given: Mapping[str, Any]) -> bool:
     if not isinstance(prompt, str) or given.get("source") not in TYPED:
         return True
     asked = question_of(prompt)
-    return not asked.strip() or asked.lstrip().startswith("/") or small_talk(asked)
+    return not asked.strip() or COMMAND.match(asked) is not None or small_talk(asked)
 
 
 def _document(agent: Agent, event: str, text: str) -> str:

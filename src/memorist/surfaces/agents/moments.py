@@ -14,7 +14,7 @@ from typing import Any
 
 from memorist import checks
 from memorist.design import STEADY, Design, Lane
-from memorist.errors import Invalid, StoreUnavailable
+from memorist.errors import Conflict, Invalid, StoreUnavailable
 from memorist.kinds import MEMORY, TURNS
 from memorist.memory import Memory
 from memorist.project import repository_root
@@ -34,8 +34,9 @@ from memorist.text.words import terms
 from memorist.worth import TYPED
 
 SURFACE = "hook"
+TELLS = ("start", "prompt", "helper")  # moments at which something may be told
 WAIT = 0.25  # seconds for another writer; an agent waits for all of it
-READING = 0.1  # seconds that a session which starts reads in the transcripts of others
+CLOSING = 0.3  # seconds that a session which starts reads in the transcripts of others, and closes those that ended
 COMPACTING = 5.0  # seconds that are read before a compaction; what is left is read later
 HEAD_LINES, HEAD_BYTES = 50, 1 << 20  # lines of a transcript, and bytes of each, in which its folder is looked for
 FEW = 3  # memories at a prompt, where chances are known (docs/why/0072)
@@ -51,7 +52,8 @@ logging.getLogger("memorist").addHandler(logging.NullHandler())  # else warnings
 
 
 def answer(agent: Agent, moment: Moment, given: Mapping[str, Any], say: Callable[[str], None], began: float) -> None:
-    """Says what there is to say, and only then looks at transcripts; both in the project in which the session began."""
+    """Looks at transcripts, where it does at all, and says what there is to say, both in the project in which the session began: a
+    start tells where the session before it was."""
     if settings.off_because():
         return
     folder = given.get("cwd")
@@ -73,15 +75,17 @@ def _answer(
 ) -> None:
     now, out = memory._tools.clock(), captures.left_out(memory._tools.store, memory.space, memory.home)
     try:
-        told = _told(memory, agent, moment, given, began) if moment in ("start", "prompt", "helper") and not out else ""
-        if told:
-            say(told)
         if moment in ("start", "compact", "stop", "end"):
             _begun(memory, agent, given, now.isoformat() if _forgets(agent, moment, given) else None)
             if not out:
                 _captured(memory, agent, moment, given)
-    finally:
-        _leave(memory, agent, moment)
+    finally:  # whatever is the matter with transcripts
+        try:
+            told = _told(memory, agent, moment, given, began) if moment in TELLS and not out else ""
+            if told:
+                say(told)
+        finally:
+            _leave(memory, agent, moment)
 
 
 def _began_in(memory: Memory, agent: Agent, given: Mapping[str, Any]) -> Path:
@@ -214,7 +218,7 @@ def _holder(memory: Memory) -> Callable[[str], bool]:
 
 
 def _captured(memory: Memory, agent: Agent, moment: Moment, given: Mapping[str, Any]) -> None:
-    """Sessions are left open: whoever closes one sums it up, which may take a model, and the agent waits."""
+    """What is noted and kept of what was said. Only a start closes sessions."""
     from memorist.surfaces.agents import capture
 
     session, path, door = _session(given), given.get("transcript_path"), capture.recorder(memory)
@@ -228,7 +232,35 @@ def _captured(memory: Memory, agent: Agent, moment: Moment, given: Mapping[str, 
     if session is not None and isinstance(given.get("messages"), list):
         capture.keep(door, agent.name, session, given["messages"], compacts=moment == "compact")
     if moment == "start":
-        capture.read_all(door, READING, close=False)
+        _close_ended(door)
+
+
+def _close_ended(door: Memory) -> None:
+    """Reads what earlier sessions said, and closes those that are over, the last one first: this one is told where it was. What
+    there is no time for waits for the next start. No model is asked; where one is set, they are left to upkeep, which asks it."""
+    from memorist.surfaces.agents import capture
+
+    until = time.monotonic() + CLOSING
+    door._tools = replace(door._tools, over=lambda: time.monotonic() > until)
+    by_rules = settings.load(Path.cwd()).chat == "none"
+    known = captures.known(door._tools.store, door.space, door.home)
+    ended = [each.session for each in reversed(known) if each.ended and not each.closed]
+    for session in (*ended, None):  # and then all others, which only may be over
+        with suppress(Conflict, StoreUnavailable):  # it is too long for one start, or another writer is at it
+            capture.read_all(door, max(0.0, until - time.monotonic()), session, close=by_rules)
+        if door._tools.over():
+            return
+    if by_rules:
+        _close_left(door)
+
+
+def _close_left(door: Memory) -> None:
+    """Closes what nobody came back to: some agents tell no end."""
+    if door._tools.store.runs(door.space, state="running"):
+        from memorist.session.close import recover  # which few starts need
+
+        for report in recover(door._caller, door.design.promotion, door._tools.over):
+            door._tell_all(report)
 
 
 def _session(given: Mapping[str, Any]) -> str | None:

@@ -23,7 +23,7 @@ from memorist.errors import Invalid
 from memorist.surfaces.agents import install, splice
 from memorist.surfaces.agents.clients import MEMORIST, Agent, is_server
 
-HARMLESS = b'{"prompt": ""}'  # of which no hook makes anything
+HARMLESS = b'{"prompt": "", "agent_id": "memorist doctor"}'  # of which no hook makes anything, at a prompt or a start
 TRYING = 15.0  # seconds for each program that is tried
 HELLO = (
     {"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": {
@@ -46,7 +46,7 @@ def version_of(agent: Agent) -> str | None:
 
 
 def hook_problem(agent: Agent) -> str | None:
-    """What is wrong with its hook at a prompt; None if it works, or there is none."""
+    """What is wrong with its hook at a prompt, or at a start where it has no other; None if it works, or there is none."""
     words = _hook(agent)
     if words is None:
         return None
@@ -90,10 +90,11 @@ def _ran(words: Sequence[str], given: bytes = b"") -> "subprocess.CompletedProce
 
 
 def _hook(agent: Agent) -> list[str] | None:
-    """The words of its hook at a prompt, as its settings have them."""
+    """The words of that hook, as its settings have them."""
     if agent.hooks is None:
         return None
-    ours = install.ours(_read(agent.file(agent.hooks, None)), agent.hooks.events["prompt"], agent)
+    events = agent.hooks.events
+    ours = install.ours(_read(agent.file(agent.hooks, None)), events.get("prompt", events["start"]), agent)
     return shlex.split(ours[0], posix=os.name == "posix")[:4] if ours else None
 
 

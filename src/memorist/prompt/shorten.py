@@ -1,0 +1,90 @@
+"""A long memory made short: the sentences that matter, in their order, and a word on what is left out.
+
+What matters can be told by rules: what the question asks for, what is to be done or never done, names, numbers and code, the
+headings and lists that hold a text together, and how it begins and ends. The rest is what a reader would skip too.
+"""
+
+import re
+from collections.abc import Iterator, Sequence
+
+from memorist.text.patterns import regex
+from memorist.text.words import chunks
+
+LONGEST = 200  # characters of a sentence that is weighed as a whole
+WHOLE_LINE = 400  # characters of a line that is kept or left out as a whole
+MOST_READ = 100_000  # characters; of a longer text the rest is left out
+GAP = " […] "
+ENDS = regex(r"[.!?…][\"')\]»”’]*\s+|[。！？][」』）”]*|\n+")
+ORDERS = regex(
+    r"\b(?:must|never|always|only|not|cannot|should|shall|don't|do not|required?|forbidden|because|decided|instead|important|"
+    r"careful|warning|error|fail(?:s|ed|ure)?|fix(?:ed|es)?|nie|immer|nicht|darf|muss|kein\w*|weil|wichtig|achtung|fehler)\b",
+    re.IGNORECASE,
+)
+TELLING = regex(r"`[^`]+`|\b\w*\d\w*\b|\b\w+[_/.:]\w+|\b[a-z]+[A-Z]\w*|(?<=[\w,;] )[A-Z]\w+")
+STRUCTURE = regex(r"\s*(?:#{1,6} |[-*+] |\d{1,3}[.)] |```|\|)")
+
+
+def shortened(text: str, longest: int, terms: Sequence[str] = ()) -> list[str]:
+    """The parts of a text that are kept, in order, of at most so many characters together; something is left out between any
+    two of them. `terms` are those of the question, where there is one.
+
+    >>> shortened("It began well. Then we talked. Never deploy on Fridays! Nobody said a word.", 40)
+    ['It began well. ', 'Never deploy on Fridays! ']
+    """
+    spans = list(_sentences(text[:MOST_READ]))
+    last = len(spans) - 1
+    worth = [_worth(text[a:b], terms) + 2 * (place == 0) + (place == last) for place, (a, b) in enumerate(spans)]
+    return _parts(text, spans, sorted(range(len(spans)), key=lambda place: (-worth[place], place)), longest)
+
+
+def latest(text: str, longest: int) -> list[str]:
+    """The same of what tells how something went on, line by line: how it begins, and then its end, as far back as there is room.
+
+    >>> latest("Four turns.\\n- user: Port the parser.\\n- user: Now the tests.\\n- assistant: Two fail.", 50)
+    ['Four turns.\\n', '- assistant: Two fail.']
+    """
+    lines = list(_lines(text[:MOST_READ]))
+    return _parts(text, lines, [0, *range(len(lines) - 1, 0, -1)], longest)
+
+
+def _parts(text: str, spans: Sequence[tuple[int, int]], order: Sequence[int], longest: int) -> list[str]:
+    """Of these spans of a text those that fit, taken in that order."""
+    kept, left = set[int](), longest
+    for place in order:
+        size = spans[place][1] - spans[place][0]
+        if size <= left:
+            kept.add(place)
+            left -= size
+    parts: list[str] = []
+    for place in sorted(kept):
+        said = text[slice(*spans[place])]
+        if place - 1 in kept:
+            parts[-1] += said
+        else:
+            parts.append(said)
+    return parts
+
+
+def _sentences(text: str) -> Iterator[tuple[int, int]]:
+    """Spans that cover the text, each a sentence or a part of a long one."""
+    start = 0
+    for end in (*(found.end() for found in ENDS.finditer(text)), len(text)):
+        if end > start:
+            yield from ((start + a, start + b) for a, b in chunks(text[start:end], LONGEST))
+            start = end
+
+
+def _lines(text: str) -> Iterator[tuple[int, int]]:
+    """Spans that cover the text, each a line, or of a long one its sentences."""
+    start = 0
+    for line in text.splitlines(keepends=True):
+        spans = [(0, len(line))] if len(line) <= WHOLE_LINE else _sentences(line)
+        yield from ((start + a, start + b) for a, b in spans)
+        start += len(line)
+
+
+def _worth(sentence: str, terms: Sequence[str]) -> int:
+    low = sentence.lower()
+    asked = sum(term in low for term in terms)
+    names = sum(1 for _ in TELLING.finditer(sentence))
+    return 4 * min(2, asked) + 3 * bool(ORDERS.search(low)) + min(3, names) + bool(STRUCTURE.match(sentence))
