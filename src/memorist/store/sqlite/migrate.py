@@ -24,7 +24,7 @@ from memorist.store.sqlite.connection import SET, committed, one_moment
 from memorist.text.visible import visible
 
 SCHEMA = Path(__file__).parent / "schema"
-STEP = re.compile(r"\d{4}_.+\.sql")
+NUMBERED = re.compile(r"\d{4}_.+\.sql")
 APPLICATION_ID = 0x6D656D6F  # "memo", written into the file's header
 RESTORE = "`memorist backup --restore FILE` brings a backup back"
 FOREIGN = (
@@ -55,9 +55,7 @@ class Migration:
 
 
 def migrations_in(folder: Path) -> list[Migration]:
-    files = sorted(
-        file for file in folder.iterdir() if STEP.fullmatch(file.name)
-    )  # which `glob` may give up without a word
+    files = sorted(file for file in folder.iterdir() if NUMBERED.fullmatch(file.name))  # `glob` may give up in silence
     steps = [Migration(int(file.stem[:4]), file.stem, file.read_text(encoding="utf-8")) for file in files]
     assert [step.number for step in steps] == list(range(1, len(steps) + 1)), "steps are numbered 1, 2, 3 …"
     return steps
