@@ -105,6 +105,10 @@ def add(
     rate: float = RATE,
     size: int | None = None,
 ) -> int:
+    if origin == "user" and not arguments.at_terminal():  # no option says it for a person: any program could give it
+        raise Refused(
+            "a key whose words count as yours is made at a terminal, by a person; without --origin it is an agent's"
+        )
     if origin == "user" and not arguments.agreed("what comes through this key will count as your own word; make it?"):
         return arguments.declined()
     given = {
