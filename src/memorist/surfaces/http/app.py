@@ -51,6 +51,7 @@ MOUNTED: dict[str, Mounted] = {}
 if find_spec("mcp"):  # at /mcp the usual tools, and each profile by its name
     MOUNTED |= {"/mcp": partial(_mcp, tools.DEFAULT)} | {f"/mcp/{name}": partial(_mcp, name) for name in tools.PROFILES}
 TEXT = {"text/plain": {"schema": {"type": "string"}}}
+EVENTS = {"text/event-stream": {"schema": {"type": "string"}}}
 ANY_JSON: dict[str, Any] = {"application/json": {"schema": {}}}
 LINES = {"application/x-ndjson": {"schema": {"type": "string"}}, "text/markdown": {"schema": {"type": "string"}}}
 RECORDS = {"application/json": {"schema": {"type": "array", "items": {"$ref": "#/components/schemas/Record"}}}}
@@ -226,7 +227,7 @@ class Application:
         self._add_other("Brings memories in from a file.", "POST", "/v1/import", self._import,
                   contract.other([scope, dry, document, name, contract.PROJECT], _answer_of("Imported"), lines))  # fmt: skip
         self._add_other("What happens, as it happens.", "GET", "/v1/events", self._events,
-                  contract.other([contract.PROJECT], {"text/event-stream": {"schema": {"type": "string"}}}))  # fmt: skip
+                  contract.other([contract.PROJECT, contract.LAST_EVENT], EVENTS))  # fmt: skip
         query = asked("query", "string", "A question; all of it without one.")
         type = asked("type", "string", "Only items of this type, such as decision.")
         limit = asked("limit", "integer", "How many at most; default: 100.")
@@ -237,7 +238,7 @@ class Application:
                 "required": ["tool", "input"], "additionalProperties": False}  # fmt: skip
         self._add_other("The tools of a founding document, by their own names.", "POST", "/api/tools/call", self._tool,
                   contract.other([contract.PROJECT], ANY_JSON, {"application/json": {"schema": call}}))  # fmt: skip
-        self._add_other("Whether the server is well.", "GET", "/healthz", self._health, contract.other([], ANY_JSON))
+        self._add_other("Whether the server is well.", "GET", "/healthz", self._health, contract.health())
         self._add_other("Figures for Prometheus.", "GET", "/metrics", self._metrics, contract.other([], TEXT))
 
     def _add_other(self, summary: str, method: str, path: str, endpoint: Endpoint, said: Mapping[str, Any]) -> None:
