@@ -77,6 +77,28 @@ def test_every_verb_is_in_it_with_its_arguments_and_all_errors(document: dict[st
         assert verb.name not in ADDING or "Location" in operation["responses"]["201"]["headers"]
 
 
+def test_headers_that_are_read_and_sent_are_in_it(document: dict[str, Any]) -> None:
+    def taken(path: str) -> set[str]:
+        return {each["name"] for each in document["paths"][path]["get"]["parameters"] if each["in"] == "header"}
+
+    assert taken("/v1/events") == {"Last-Event-ID"} and taken("/v1/memories/{id}") == {"If-None-Match"}
+    for path in document["paths"].values():
+        for operation in path.values():
+            told = {
+                status for status, each in operation["responses"].items() if "Retry-After" in each.get("headers", {})
+            }
+            assert told == {"429", "503"}
+
+
+def test_a_server_that_is_not_well_says_so_as_declared(document: dict[str, Any], tmp_path: Path) -> None:
+    case = schemathesis.openapi.from_dict(document)["/healthz"]["GET"].Case()
+    with served(tmp_path / "memory.db") as found:
+        found.server._application.work.health = lambda: {"status": "degraded", "store": "unavailable"}  # type: ignore[method-assign]
+        response = case.call(base_url=f"http://127.0.0.1:{found.client.port}")
+        assert response.status_code == 503 and response.json()["store"] == "unavailable"
+        case.validate_response(response, checks=CHECKS[1:-1])
+
+
 def test_no_two_operations_have_one_name(document: dict[str, Any]) -> None:
     names = Counter(each["operationId"] for path in document["paths"].values() for each in path.values())
     assert max(names.values()) == 1

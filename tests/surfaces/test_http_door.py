@@ -642,7 +642,8 @@ def test_keys_are_made_listed_rotated_and_removed_at_a_shell(cli: Cli) -> None:
 
 
 def test_a_key_that_speaks_for_the_user_is_made_at_a_terminal_only(cli: Cli) -> None:
-    assert cli.inside("key", "add", "me", "--origin", "user").code == 5
+    refused = cli.inside("key", "add", "me", "--origin", "user")
+    assert refused.code == 5 and "at a terminal" in refused.err and "--yes" not in refused.err
     assert cli.inside("key", "list", "--json").json == []
     assert cli.by_hand("key", "add", "me", "--origin", "user").code == 0
 

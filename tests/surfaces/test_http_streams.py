@@ -484,6 +484,8 @@ def test_what_was_extracted_from_files_is_the_knowledge_of_a_project(
         assert "Fastify" in asked[0]["text"]
         assert found.client("GET", "/v1/projects/other/knowledge").json == []
         assert found.client("GET", "/v1/projects/atlas/knowledge?limit=0").code == "invalid"
+        twice = found.client("GET", "/v1/projects/atlas/knowledge?project=other")
+        assert twice.code == "invalid" and "the path" in twice.json["detail"]
 
 
 @pytest.mark.covers("C1-5")
@@ -507,6 +509,19 @@ def test_the_tools_of_the_founding_document_are_called_by_their_own_names(client
         assert wrong.code == "invalid"
     assert client("POST", "/api/tools/call", {"tool": "memory_query", "inputs": {}}).code == "invalid"
     assert client("POST", "/api/tools/call", {"tool": "memory_query", "input": []}).code == "invalid"
+
+
+def test_what_no_verb_can_keep_is_refused_rather_than_ignored(client: Client) -> None:
+    call = {"tool": "memory_store", "input": {"content": "Stored once, whatever was promised"}}
+    before = client("GET", "/v1/count").json
+    assert client("POST", "/api/tools/call", call, idempotency_key="once").code == "invalid"
+    assert client("POST", "/api/tools/call", call, if_match='"1"').code == "invalid"
+    assert client("GET", "/v1/count").json == before
+    for path in ("/v1/export", "/v1/events", "/v1/projects/atlas/knowledge"):
+        assert client("GET", path, if_match='"1"').code == "invalid"
+    lines = client("GET", "/v1/export?project=copied").body
+    told = {"content_type": "application/x-ndjson", "idempotency_key": "twice is once"}
+    assert client("POST", "/v1/import?project=copied", lines, **told).status == 200
 
 
 def test_health_is_told_to_everybody_and_says_little(client: Client) -> None:

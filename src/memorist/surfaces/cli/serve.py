@@ -95,6 +95,10 @@ def _share_heaps() -> None:
 
 def add(place: Place, name: str, keys: str | None = None, **given: Any) -> int:
     user = given.get("origin") == "user"
+    if user and not arguments.at_terminal():  # no option says it for a person: any program could give it
+        raise Refused(
+            "a key whose words count as yours is made at a terminal, by a person; without --origin it is an agent's"
+        )
     if user and not arguments.agreed("what comes through this key will count as your own word; make it?"):
         return arguments.declined()
     if "key_space" in given:

@@ -50,6 +50,7 @@ MOUNTED: dict[str, Mounted] = {}
 if find_spec("mcp"):  # at /mcp the usual tools, and each profile by its name
     MOUNTED |= {"/mcp": partial(_mcp, tools.DEFAULT)} | {f"/mcp/{name}": partial(_mcp, name) for name in tools.PROFILES}
 TEXT = {"text/plain": {"schema": {"type": "string"}}}
+EVENTS = {"text/event-stream": {"schema": {"type": "string"}}}
 ANY_JSON: dict[str, Any] = {"application/json": {"schema": {}}}
 LINES = {"application/x-ndjson": {"schema": {"type": "string"}}, "text/markdown": {"schema": {"type": "string"}}}
 RECORDS = {"application/json": {"schema": {"type": "array", "items": {"$ref": "#/components/schemas/Record"}}}}
@@ -212,7 +213,7 @@ class Application:
         style = asked("style", "string", "jsonl, canonical or markdown; jsonl without it.", enum=[*more.STYLES])
         where = asked("where", "string", "A filter as a JSON object.")
         every = asked("all", "string", "All that may be read, not only this project.", enum=flag)
-        self._add("Memories as lines of JSON.", "GET", "/v1/export", self._export,
+        self._add_other("Memories as lines of JSON.", "GET", "/v1/export", self._export,
                   contract.other([style, where, every, contract.PROJECT], LINES))  # fmt: skip
         scope = asked("scope", "string", "Where all of it goes.")
         dry, document = (asked(name, "string", "true or false.", enum=flag) for name in ("dry_run", "document"))
@@ -221,22 +222,29 @@ class Application:
             "application/x-ndjson": {"schema": {"type": "string"}},
             "text/markdown": {"schema": {"type": "string"}},
         }
-        self._add("Brings memories in from a file.", "POST", "/v1/import", self._import,
+        self._add_other("Brings memories in from a file.", "POST", "/v1/import", self._import,
                   contract.other([scope, dry, document, name, contract.PROJECT], _answer_of("Imported"), lines))  # fmt: skip
-        self._add("What happens, as it happens.", "GET", "/v1/events", self._events,
-                  contract.other([contract.PROJECT], {"text/event-stream": {"schema": {"type": "string"}}}))  # fmt: skip
+        self._add_other("What happens, as it happens.", "GET", "/v1/events", self._events,
+                  contract.other([contract.PROJECT, contract.LAST_EVENT], EVENTS))  # fmt: skip
         query = asked("query", "string", "A question; all of it without one.")
         type = asked("type", "string", "Only items of this type, such as decision.")
         limit = asked("limit", "integer", "How many at most; default: 100.")
         whose = {"name": "project", "in": "path", "required": True, "schema": {"type": "string", "minLength": 1}}
-        self._add("What was extracted from the files of a project.", "GET", "/v1/projects/{project:path}/knowledge",
+        self._add_other("What was extracted from the files of a project.", "GET", "/v1/projects/{project:path}/knowledge",
                   self._knowledge, contract.other([whose, query, type, limit], RECORDS))  # fmt: skip
         call = {"type": "object", "properties": {"tool": {"enum": [*more.TOOLS]}, "input": {"type": "object"}},
                 "required": ["tool", "input"], "additionalProperties": False}  # fmt: skip
-        self._add("The tools of a founding document, by their own names.", "POST", "/api/tools/call", self._tool,
+        self._add_other("The tools of a founding document, by their own names.", "POST", "/api/tools/call", self._tool,
                   contract.other([contract.PROJECT], ANY_JSON, {"application/json": {"schema": call}}))  # fmt: skip
-        self._add("Whether the server is well.", "GET", "/healthz", self._health, contract.other([], ANY_JSON))
-        self._add("Figures for Prometheus.", "GET", "/metrics", self._metrics, contract.other([], TEXT))
+        self._add_other("Whether the server is well.", "GET", "/healthz", self._health, contract.health())
+        self._add_other("Figures for Prometheus.", "GET", "/metrics", self._metrics, contract.other([], TEXT))
+
+    def _add_other(self, summary: str, method: str, path: str, endpoint: Endpoint, said: Mapping[str, Any]) -> None:
+        async def unconditional(request: Request) -> Response:
+            more.must_ask_plainly(request.headers, endpoint == self._tool)
+            return await endpoint(request)
+
+        self._add(summary, method, path, unconditional, said)
 
     async def _export(self, request: Request) -> Response:
         project, said = more.query_of(_query(request), "style", "where", "all")

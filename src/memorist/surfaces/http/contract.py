@@ -26,6 +26,15 @@ CURSOR: Document = {
     "name": "cursor", "in": "query", "required": False, "schema": {"type": "string"},
     "description": "Where the next page begins, as the Link of the last one says.",
 }  # fmt: skip
+LAST_EVENT: Document = {
+    "name": "Last-Event-ID", "in": "header", "required": False, "schema": {"type": "string", "pattern": "^[0-9]{1,15}$"},
+    "description": "The number of the last event that is known, to go on from there; from now on without it.",
+}  # fmt: skip
+RETRY: Document = {
+    "headers": {"Retry-After": {"description": "Seconds to wait.", "schema": {"type": "integer", "minimum": 1}}}
+}
+TRY_AGAIN = [wire.DOORS[code].status for code in wire.COME_BACK]
+HEALTH: Document = {"application/json": {"schema": {"type": "object", "additionalProperties": {"type": "string"}}}}
 LOCATION: Document = {"Location": {"description": "The path of the memory.", "schema": {"type": "string"}}}
 NOUNS: dict[str, Document] = {}  # of all answers, as far as they were described
 
@@ -36,7 +45,8 @@ def errors() -> Document:
     said = {
         status: next((d.title for d in wire.DOORS.values() if d.status == status), "Problem") for status in STATUSES
     }
-    return {str(status): {"description": said[status], "content": content} for status in STATUSES}
+    beside = {status: RETRY if status in TRY_AGAIN else {} for status in STATUSES}
+    return {str(status): {"description": said[status], "content": content, **beside[status]} for status in STATUSES}
 
 
 def operation(verb: Verb, method: str, path: str) -> Document:
@@ -80,6 +90,9 @@ def _headers(verb: Verb) -> list[Document]:
     if "expected_version" in takes:
         said = "The ETag of the memory: if it has another version by now, the answer is 409."
         found.append(("If-Match", said, {"type": "string", "pattern": '^(\\*|"[0-9]{1,15}")$'}))
+    if verb.name == "get":
+        said = "ETags that are known already: if the memory has one of them, the answer is 304."
+        found.append(("If-None-Match", said, {"type": "string"}))
     if verb.writes:
         said = "A name of your own for this write: sent again, it is done once."
         found.append(("Idempotency-Key", said, {"type": "string", "pattern": "^[!-~]{1,256}$"}))
@@ -120,6 +133,13 @@ def other(parameters: list[Document], content: Document, body: Document | None =
     asked = {} if body is None else {"requestBody": {"required": True, "content": body}}
     answers = {"200": {"description": "The answer.", "content": content}}
     return {"parameters": parameters, **asked, "responses": {**answers, **errors()}}
+
+
+def health() -> Document:
+    """Whoever asks whether the server is well is told the same when its store is not."""
+    found = other([], HEALTH)
+    found["responses"]["503"]["content"] = {**found["responses"]["503"]["content"], **HEALTH}
+    return found
 
 
 def asked_for(name: str, type: str, about: str, **more: Any) -> Document:

@@ -71,6 +71,13 @@ def query_of(query: str, *known: str) -> tuple[str | None, dict[str, str]]:
     return found.pop("project", None), found
 
 
+def must_ask_plainly(headers: Mapping[str, str], counts: bool) -> None:
+    """Refuses what a route that is no verb cannot keep: a condition, and a key for what counts twice if it is sent twice."""
+    for name in ("If-Match", *(["Idempotency-Key"] if counts else [])):
+        if name.lower() in headers:
+            raise Invalid(f"this request takes no {name}; it would be ignored")
+
+
 def _flag(said: str | None, name: str) -> bool:
     if said not in (None, "true", "false"):
         raise Invalid(f"{name} must be true or false, not {said!r:.60}")
@@ -346,7 +353,9 @@ def _over_http(said: str) -> str:
 
 def knowledge(work: Work, visitor: Visitor, project: str, query: str) -> Reply:
     """What was extracted from the files of a project: all of it, or what answers a question."""
-    _, said = query_of(query, "query", "type", "limit")
+    named, said = query_of(query, "query", "type", "limit")
+    if named is not None:
+        raise Invalid("the project stands in the path; leave it out of the query")
     most = wire.arguments("list", wire.queried("list", [("limit", said.get("limit", "100"))]))["limit"]
     kind = {} if "type" not in said else {"data.type": said["type"]}
     with work.memories.seen_by(visitor, project, noted=False) as memory:
