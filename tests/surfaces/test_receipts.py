@@ -13,6 +13,7 @@ from memorist import Memory
 from memorist.remember import move
 from memorist.store import captures
 from memorist.surfaces.agents import hooks, problems, receipts, trial
+from memorist.surfaces.cli import verbs
 from surfaces.conftest import Cli
 
 
@@ -61,6 +62,53 @@ def test_what_was_told_to_whom_and_what_was_used(cli: Cli, work: Path) -> None:
     assert len(json.loads(asked(cli, "receipts", "--limit", "1", "--json").out)) == 1
     row = asked(cli, "receipts").out.splitlines()[1].split("\t")
     assert row[1:4] == ["claude-code", "s1", "prompt"] and row[5:] == ["[id:1]", "[id:1]"]
+
+
+@pytest.mark.parametrize(
+    ("answer", "used"),
+    [("See [id:1].", [1]), ("It is Postgres 16.", [1]), ("Let me look at the logs first.", [])],
+)
+def test_what_an_answer_used_is_counted_when_its_transcript_is_read(
+    answer: str, used: list[int], cli: Cli, work: Path
+) -> None:
+    with Memory() as memory:
+        memory.remember("Staging runs Postgres 16")
+    file = work.parent / "s1.jsonl"
+    ask("s1")
+    file.write_text(typed("which database does staging run?") + answered(answer))
+    all_day(work, prompt="thanks!")
+    assert told() == [[]], "an agent waits while hooks read"
+    for _ in range(2):
+        with Memory() as memory:
+            verbs.read_transcripts(memory)
+            assert memory.get(1).counters.used == len(used), "once"
+    assert told() == [used]
+
+
+def test_what_is_cited_later_was_used_and_what_others_said_was_not(cli: Cli, work: Path) -> None:
+    with Memory() as memory:
+        memory.remember("Staging runs Postgres 16")
+        memory.remember("Mail is queued in RabbitMQ")
+    (work.parent / "s1.jsonl").write_text(answered("It is Postgres 16, said before anything was told."))
+    ask("s1")
+    ask("s1", "where is mail queued?")
+    ask("s2")
+    with (work.parent / "s1.jsonl").open("a") as file:
+        file.write(answered("Mail is in RabbitMQ.", "a2") + answered("And staging as in [id:1].", "a3"))
+    all_day(work, prompt="thanks!")
+    with Memory() as memory:
+        verbs.read_transcripts(memory)
+    assert told() == [[], [2], [1]]
+
+
+def told() -> list[list[int]]:
+    with Memory() as memory:
+        return [each["used"] for each in receipts.told(memory, 9) if each["moment"] == "prompt"]
+
+
+def answered(text: str, id: str = "a1") -> str:
+    said = {"type": "assistant", "uuid": id, "sessionId": "s1", "message": {"role": "assistant", "content": text}}
+    return json.dumps({**said, "timestamp": datetime.now(UTC).isoformat()}) + "\n"
 
 
 def test_another_project_shows_none_of_it(cli: Cli, work: Path) -> None:

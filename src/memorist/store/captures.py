@@ -38,6 +38,7 @@ class Capture:
     ended: bool = False  # the session is over, and is to be closed once all of it was read
     since: str | None = None  # of a fork, or of one that was taken up again unknown: when that was
     closed: bool = False  # all of it was read, and its session closed
+    counted: int = 0  # the number of the last turn of which was counted what it used of what the session was told
     last: str | None = None  # what was read last, as a short digest; another there says that it was written anew
 
     @property

@@ -13,24 +13,29 @@ said. A transcript that cannot be read stops no other.
 import json
 import time
 from collections.abc import Generator, Iterator, Mapping
-from contextlib import closing
+from contextlib import closing, suppress
 from dataclasses import replace
-from datetime import datetime
+from datetime import UTC, datetime
 from importlib import import_module
 from itertools import islice
 from pathlib import Path
 from typing import IO, Any, cast
 
-from memorist.errors import Invalid
+from memorist.errors import Invalid, NotFound
 from memorist.files.importers import Importer, Utterance, Values, may_be_kept
 from memorist.files.sources import Source, opened, readable
 from memorist.files.streams import LONGEST_LINE, Stream
 from memorist.memory import Memory
+from memorist.records import Record
+from memorist.remember.edit import LONGEST_ANSWER
 from memorist.store import captures
 from memorist.store.captures import Capture
+from memorist.store.nouns import RENDERED_AT_MOST
+from memorist.store.where import Order, Where
 from memorist.surfaces import settings
 from memorist.surfaces.agents import problems
 from memorist.surfaces.agents.moments import SURFACE
+from memorist.text.twins import CITED
 
 # Agents, and what imports their transcripts.
 READ = {"claude-code": "claude_code", "codex": "codex", "gemini": "gemini"}
@@ -107,9 +112,34 @@ def _read(memory: Memory, capture: Capture, until: float | None, close: bool, si
             _keep(memory, capture)
             if len(some) == MESSAGES_AT_ONCE and until is not None and time.monotonic() >= until:
                 return said
-    if close:
-        _close(memory, capture)
+    if close:  # else an agent waits
+        _close(memory, _uses_counted(memory, capture))
     return said
+
+
+def _uses_counted(memory: Memory, capture: Capture) -> Capture:
+    """Counts what the answers that are new used of what their session was told."""
+    where = Where(memory.access).also("kind", "eq", "turn").also("session", "eq", capture.session)
+    turns = memory._tools.store.find(where.also("number", "gt", capture.counted), Order("number", ascending=True))
+    if not turns:
+        return capture
+    _count_uses(memory, capture.session, [turn for turn in turns if turn.provenance.role == "assistant"])
+    capture = replace(capture, counted=turns[-1].number)
+    _keep(memory, capture)
+    return capture
+
+
+def _count_uses(memory: Memory, session: str, answers: list[Record]) -> None:
+    """An answer belongs to what was told last before it; to what was told earlier, if it cites that."""
+    agent, until = memory.through(replace(memory.access, origin="agent")), datetime.max.replace(tzinfo=UTC)
+    told = memory._tools.store.receipts(memory.space, RENDERED_AT_MOST, session=session) if answers else []
+    for line in filter(lambda line: line.ids, told):  # the newest comes first
+        said = [turn.text for turn in answers if line.at <= turn.times.at < until]
+        said += [cited for turn in answers if turn.times.at >= until for cited in CITED.findall(turn.text)]
+        until = line.at
+        with suppress(NotFound):  # some of it was erased since
+            if said:
+                agent.used(line.id, "\n".join(said)[-LONGEST_ANSWER:])
 
 
 def _close(memory: Memory, capture: Capture) -> None:

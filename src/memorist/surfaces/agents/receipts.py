@@ -24,7 +24,7 @@ LINES_READ = 10_000  # of the recall log, which has questions of all sorts
 
 def told(memory: Memory, most: int) -> list[dict[str, Any]]:
     """What was told to agents here and may be read, the latest first: to which, in which session, when, out of which memories and
-    for how many tokens; and which of these were used, as far as somebody said so."""
+    for how many tokens; and which of these were used, as far as somebody said so or an answer shows."""
     return [*islice(_told(memory), most)]
 
 
