@@ -54,6 +54,7 @@ UNWANTED = "the profile none puts nothing into a prompt"
 MOST_LISTED = 5  # memories that are named among those left out
 MOST_STEADY = 1000  # memories that a steady lane reads
 MOST_SUMMARIES = 10
+SUMMARIES = "summaries"  # the lane of where sessions were
 MOST_CONTRADICTIONS = 2
 SETTLED: Mapping[str, tuple[tuple[str, str, Any], ...]] = {  # what steady lanes hold beside summaries
     PINNED: (("pinned", "eq", True), ("kind", "ne", "turn")),  # a turn is never shown as settled
@@ -269,11 +270,13 @@ def _leave_receipt(made: Context, plan: Plan, found: "Candidates", keep: Keep, s
 
 def assemble(plan: Plan, found: "Candidates", digest: Digest, count: TokenCounter) -> Context:
     """The context, without its receipt."""
-    everything = found.all
-    if not everything:
+    if not found.all:
         because = found.empty_because or "nothing matches this question"
         return Context("", budget=plan.total, empty_because=because, skipped=found.skipped)
     style = plan.style
+    room = max(0, plan.total - frame_cost(style, found.all, count))
+    found = _with_latest_fitted(plan, found, room, count)
+    everything = found.all
     written = {item.record.id: style.item(item) for item in everything}
     costs = {id: count(text) for id, text in written.items()}
 
@@ -281,7 +284,6 @@ def assemble(plan: Plan, found: "Candidates", digest: Digest, count: TokenCounte
         return page(style, steady, loose, told, digest, lambda item: written[item.record.id])
 
     told = sum(count(style.contradiction(pair)) for pair in found.contradictions)
-    room = max(0, plan.total - frame_cost(style, everything, count))
     packed = lanes.pack(room, told, plan.lanes, found.lanes, found.protected, costs)
     done, tokens = _fitted(plan.total, packed.items, found.contradictions, make, count)
     shown = {item.record.id for item in done.items}
@@ -298,6 +300,20 @@ def assemble(plan: Plan, found: "Candidates", digest: Digest, count: TokenCounte
         packed.lanes,
         skipped=found.skipped,
     )
+
+
+def _with_latest_fitted(plan: Plan, found: "Candidates", room: int, count: TokenCounter) -> "Candidates":
+    """With the latest summary in as many of its lines as its lane has room for: it is the one that says where a session was."""
+    if not found.lanes.get(SUMMARIES):
+        return found
+    place = [lane.name for lane in plan.lanes].index(SUMMARIES)
+    tokens = lanes.quotas(room, plan.lanes)[place]
+    latest, *others = found.lanes[SUMMARIES]
+    longest = len(latest.body)
+    while longest and (cost := count(plan.style.item(latest))) > tokens:
+        longest = min(longest * 9 // 10, longest * tokens // cost)
+        latest = replace(latest, body=body_of(latest.record, longest))
+    return replace(found, lanes={**found.lanes, SUMMARIES: (latest, *others)}) if longest else found
 
 
 def _fitted(
@@ -410,7 +426,7 @@ class Look:
     def steady(self, lane: str) -> list[Hit]:
         """The memories of a lane that does not depend on the question. Their order depends on stored fields and never on
         counters, so it stays the same until a memory changes."""
-        if lane == "summaries":
+        if lane == SUMMARIES:
             return self._summaries()
         where = self._recallable(self.plan.scopes) if lane == "known" else self._where()
         for field, operator, value in SETTLED[lane]:

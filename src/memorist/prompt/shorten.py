@@ -11,6 +11,7 @@ from memorist.text.patterns import regex
 from memorist.text.words import chunks
 
 LONGEST = 200  # characters of a sentence that is weighed as a whole
+WHOLE_LINE = 400  # characters of a line that is kept or left out as a whole
 MOST_READ = 100_000  # characters; of a longer text the rest is left out
 GAP = " […] "
 ENDS = regex(r"[.!?…][\"')\]»”’]*\s+|[。！？][」』）”]*|\n+")
@@ -33,8 +34,23 @@ def shortened(text: str, longest: int, terms: Sequence[str] = ()) -> list[str]:
     spans = list(_sentences(text[:MOST_READ]))
     last = len(spans) - 1
     worth = [_worth(text[a:b], terms) + 2 * (place == 0) + (place == last) for place, (a, b) in enumerate(spans)]
+    return _parts(text, spans, sorted(range(len(spans)), key=lambda place: (-worth[place], place)), longest)
+
+
+def latest(text: str, longest: int) -> list[str]:
+    """The same of what tells how something went on, line by line: how it begins, and then its end, as far back as there is room.
+
+    >>> latest("Four turns.\\n- user: Port the parser.\\n- user: Now the tests.\\n- assistant: Two fail.", 50)
+    ['Four turns.\\n', '- assistant: Two fail.']
+    """
+    lines = list(_lines(text[:MOST_READ]))
+    return _parts(text, lines, [0, *range(len(lines) - 1, 0, -1)], longest)
+
+
+def _parts(text: str, spans: Sequence[tuple[int, int]], order: Sequence[int], longest: int) -> list[str]:
+    """Of these spans of a text those that fit, taken in that order."""
     kept, left = set[int](), longest
-    for place in sorted(range(len(spans)), key=lambda place: (-worth[place], place)):
+    for place in order:
         size = spans[place][1] - spans[place][0]
         if size <= left:
             kept.add(place)
@@ -56,6 +72,15 @@ def _sentences(text: str) -> Iterator[tuple[int, int]]:
         if end > start:
             yield from ((start + a, start + b) for a, b in chunks(text[start:end], LONGEST))
             start = end
+
+
+def _lines(text: str) -> Iterator[tuple[int, int]]:
+    """Spans that cover the text, each a line, or of a long one its sentences."""
+    start = 0
+    for line in text.splitlines(keepends=True):
+        spans = [(0, len(line))] if len(line) <= WHOLE_LINE else _sentences(line)
+        yield from ((start + a, start + b) for a, b in spans)
+        start += len(line)
 
 
 def _worth(sentence: str, terms: Sequence[str]) -> int:

@@ -16,7 +16,7 @@ from datetime import datetime
 
 from memorist.access import GLOBAL
 from memorist.design import Promotion
-from memorist.errors import MemoristError
+from memorist.errors import Conflict, MemoristError
 from memorist.lazy import dataclass
 from memorist.records import Draft, Outcome, Planned, Record, Report, iso
 from memorist.remember import edit, gate, promotion
@@ -37,6 +37,10 @@ TALKERS = ("user", "assistant")
 SHORT_WAIT = 1.0  # seconds to wait for the lease of a session that nobody holds
 Over = Callable[[], bool]
 log = logging.getLogger("memorist")
+
+
+class Unfinished(Conflict):
+    """Its time was over before all of its turns were read. What was found is kept, and whoever ends it later goes on there."""
 
 
 def end(record: Record, by: Caller, policy: Promotion) -> Report:
@@ -97,8 +101,8 @@ def read(record: Record, by: Caller, direct: bool, seconds: float | None = None)
     heeded = [] if seconds is not None else _listened(list(turns), name, by)  # there is no time for a model
     done: list[Outcome] = []
     while turns:
-        until = time.monotonic() + (seconds or A_STEP)
         with by.writer.transaction():
+            until = time.monotonic() + (seconds or A_STEP)  # however long others kept it waiting
             turns = _unread(turns, record.id, by)
             if not turns:
                 break
@@ -109,7 +113,13 @@ def read(record: Record, by: Caller, direct: bool, seconds: float | None = None)
             mark(record.id, by, "its turns were read", read=last)
         if seconds is not None:
             break
+        _must_have_time(len(turns), name, by)
     return done
+
+
+def _must_have_time(left: int, name: Name, by: Caller) -> None:
+    if left and by.tools.over():
+        raise Unfinished(f"session {name.id} has {left} turns left to read, and its time is over; end it later")
 
 
 def read_until(record: Record) -> int:
@@ -180,7 +190,10 @@ def _promote(name: Name, by: Caller, policy: Promotion) -> None:
     if policy.mode in ("manual", "direct") or name.place == GLOBAL:
         return
     until = time.monotonic() + WEIGHING
-    promotion.all_of(policy, name.place, replace(by, tools=replace(by.tools, over=lambda: time.monotonic() > until)))
+    over = by.tools.over
+    promotion.all_of(
+        policy, name.place, replace(by, tools=replace(by.tools, over=lambda: over() or time.monotonic() > until))
+    )
 
 
 # ---------------------------------------------------------------- the summary

@@ -270,7 +270,8 @@ class Session(Windowed, behind.Prefetched):
         """Ends the sessions that were left open, a few at a time."""
         until = time.monotonic() + RECOVERING
         by = replace(by, tools=replace(by.tools, chat=ChatPort()))  # whoever opens a session does not wait for a model
-        for report in ending.recover(by, self._memory.design.promotion, lambda: time.monotonic() > until):
+        over = by.tools.over
+        for report in ending.recover(by, self._memory.design.promotion, lambda: over() or time.monotonic() > until):
             self._memory._tell_all(report)
 
     def _hold(self) -> None:
@@ -320,12 +321,20 @@ class Session(Windowed, behind.Prefetched):
         if not by.store.get([self._id], by.where.also("state", "eq", "active")):
             self._lease.give_back(over=True)
             return Report(CLOSED, advice=f"session {self.id} was erased or forgotten meanwhile")
-        policy = self._memory.design.promotion
-        with by.writer.transaction() if fast else nullcontext():
-            report = (ending.end_fast if fast else ending.end)(self.record, self._lease.holding(by), policy)
-            self._lease.give_back(over=not fast)
+        report = self._end(self._lease, by, fast)
         self._ended = True
         return self._memory._tell_all(report)
+
+    def _end(self, lease: Lease, by: Caller, fast: bool) -> Report:
+        policy = self._memory.design.promotion
+        try:
+            with by.writer.transaction() if fast else nullcontext():
+                report = (ending.end_fast if fast else ending.end)(self.record, lease.holding(by), policy)
+                lease.give_back(over=not fast)
+        except ending.Unfinished:
+            lease.give_back(over=False)
+            raise
+        return report
 
 
 def forked(memory: Host, old: Name, id: str | None, agent: str | None) -> Session:

@@ -109,7 +109,7 @@ def _read(memory: Memory, capture: Capture, until: float | None, close: bool, si
             said += len(some)
             capture = replace(capture, read=some[-1][1])
             _keep(memory, capture)
-            if until is not None and time.monotonic() >= until:
+            if len(some) == MESSAGES_AT_ONCE and until is not None and time.monotonic() >= until:
                 return said
     if close:
         _close(memory, capture)

@@ -6,10 +6,11 @@
     stop, end       nothing is told, and it is only noted that there is a transcript (`capture`)
     compact         the transcript is read, and what lasts is kept before the agent forgets it
 
-A start also reads for a moment in the transcripts of sessions before it, and notes its own: an agent that is killed says no end.
+A start first reads for a moment in the transcripts of sessions before it, closes those that are over, so that it can tell where the
+last one was, and notes its own: an agent that is killed says no end.
 
-An agent waits for its hooks. So what nobody needs to look up is decided here, before anything large is imported; what is told is
-handed out before anything else is done; and no model is asked, no session closed, and no other writer waited for long (`moments`).
+An agent waits for its hooks. So what nobody needs to look up is decided here, before anything large is imported; a prompt is only
+answered; and no model is asked, and no other writer waited for long (`moments`).
 """
 
 import json

@@ -4,6 +4,7 @@ import logging
 import os
 import time
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import replace
 from datetime import datetime
 from functools import cache
@@ -12,7 +13,7 @@ from typing import Any
 
 from memorist import checks
 from memorist.design import STEADY, Design, Lane
-from memorist.errors import StoreUnavailable
+from memorist.errors import Conflict, StoreUnavailable
 from memorist.kinds import MEMORY, TURNS
 from memorist.memory import Memory
 from memorist.prompt.context import Wish
@@ -32,36 +33,38 @@ from memorist.worth import TYPED
 
 SURFACE = "hook"
 WAIT = 0.25  # seconds for another writer; an agent waits for all of it
-READING = 0.1  # seconds that a session which starts reads in the transcripts of others
+CLOSING = 0.3  # seconds that a session which starts reads in the transcripts of others, and closes those that ended
 COMPACTING = 5.0  # seconds that are read before a compaction; what is left is read later
 LOOKED_BACK = 200  # receipts in which is looked for what this session was shown
 FEW = 3  # memories at a prompt, where chances are known (docs/why/0072)
 ENOUGH, FURTHER = 0.05, 0.1  # the chance that the best of them needs, and each other one
 START = (
-    Lane("pinned", 0.4),
+    Lane("pinned", 0.3),
     Lane("preferences", 0.2),
     Lane("conventions", 0.2, ceiling=300),
-    Lane("summaries", 0.2, ceiling=200),
+    Lane("summaries", 0.3, ceiling=350),
 )
 WITHOUT_TURNS = Profile("hook", turns=0)  # the agent has its own turns
 logging.getLogger("memorist").addHandler(logging.NullHandler())  # else warnings are written to the agent's screen
 
 
 def answer(agent: Agent, moment: Moment, given: Mapping[str, Any], say: Callable[[str], None], began: float) -> None:
-    """Says what there is to say, and only then looks at transcripts."""
+    """Looks at transcripts, where it does at all, and says what there is to say: a start tells where the session before it was."""
     if settings.off_because():
         return
     with _memory(agent, given, moment) as memory:
         if captures.left_out(memory._tools.store, memory.space, memory.home):
             return
         try:
-            told = _told(memory, moment, given, began) if moment in ("start", "prompt", "helper") else ""
-            if told:
-                say(told)
             if moment in ("start", "compact", "stop", "end"):
                 _captured(memory, agent, moment, given)
-        finally:
-            _leave(memory, agent, moment)
+        finally:  # whatever is the matter with transcripts
+            try:
+                told = _told(memory, moment, given, began) if moment in ("start", "prompt", "helper") else ""
+                if told:
+                    say(told)
+            finally:
+                _leave(memory, agent, moment)
 
 
 def _leave(memory: Memory, agent: Agent, moment: Moment) -> None:
@@ -147,7 +150,7 @@ def _holder(memory: Memory) -> Callable[[str], bool]:
 
 
 def _captured(memory: Memory, agent: Agent, moment: Moment, given: Mapping[str, Any]) -> None:
-    """Sessions are left open: whoever closes one sums it up, which may take a model, and the agent waits."""
+    """What is noted and kept of what was said. Only a start closes sessions."""
     from memorist.surfaces.agents import capture
 
     session, path, door = _session(given), given.get("transcript_path"), capture.recorder(memory)
@@ -161,7 +164,35 @@ def _captured(memory: Memory, agent: Agent, moment: Moment, given: Mapping[str, 
     if session is not None and isinstance(given.get("messages"), list):
         capture.keep(door, agent.name, session, given["messages"], compacts=moment == "compact")
     if moment == "start":
-        capture.read_all(door, READING, close=False)
+        _close_ended(door)
+
+
+def _close_ended(door: Memory) -> None:
+    """Reads what earlier sessions said, and closes those that are over, the last one first: this one is told where it was. What
+    there is no time for waits for the next start. No model is asked; where one is set, they are left to upkeep, which asks it."""
+    from memorist.surfaces.agents import capture
+
+    until = time.monotonic() + CLOSING
+    door._tools = replace(door._tools, over=lambda: time.monotonic() > until)
+    by_rules = settings.load(Path.cwd()).chat == "none"
+    known = captures.known(door._tools.store, door.space, door.home)
+    ended = [each.session for each in reversed(known) if each.ended and not each.closed]
+    for session in (*ended, None):  # and then all others, which only may be over
+        with suppress(Conflict, StoreUnavailable):  # it is too long for one start, or another writer is at it
+            capture.read_all(door, max(0.0, until - time.monotonic()), session, close=by_rules)
+        if door._tools.over():
+            return
+    if by_rules:
+        _close_left(door)
+
+
+def _close_left(door: Memory) -> None:
+    """Closes what nobody came back to: some agents tell no end."""
+    if door._tools.store.runs(door.space, state="running"):
+        from memorist.session.close import recover  # which few starts need
+
+        for report in recover(door._caller, door.design.promotion, door._tools.over):
+            door._tell_all(report)
 
 
 def _session(given: Mapping[str, Any]) -> str | None:
