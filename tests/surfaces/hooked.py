@@ -12,7 +12,8 @@ from memorist.surfaces.cli import hook
 def told(client: str, event: str, **given: Any) -> str:
     """What the agent's model gets to read."""
     said: list[str] = []
-    raw = json.dumps({"session_id": "s1", "cwd": str(Path.cwd()), **given}).encode()
+    said_to_us = {"session_id": "s1", "cwd": str(Path.cwd()), **given}
+    raw = json.dumps(by_cursor(said_to_us) if client == "cursor" else said_to_us).encode()
     hooks.answer(client, event, raw, said.append)
     if not said:
         return ""
@@ -22,6 +23,12 @@ def told(client: str, event: str, **given: Any) -> str:
     inner = document["hookSpecificOutput"]
     assert inner["hookEventName"] == event and document.keys() == {"hookSpecificOutput"}
     return str(inner["additionalContext"])
+
+
+def by_cursor(given: dict[str, Any]) -> dict[str, Any]:
+    """The same in the fields that Cursor documents: it says a conversation and the folders of its window."""
+    rest = {name: value for name, value in given.items() if name not in ("session_id", "cwd")}
+    return {"conversation_id": given["session_id"], "workspace_roots": [given["cwd"]], **rest}
 
 
 def say(*texts: str, **more: Any) -> None:

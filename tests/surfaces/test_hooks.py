@@ -24,13 +24,18 @@ from memorist.surfaces.cli import sync, verbs
 from memorist.testing.chat import ScriptedChat
 from memorist.text.question import without_injected
 from surfaces.conftest import Cli
-from surfaces.hooked import line, say, told
+from surfaces.hooked import answered, line, say, told
 
 # ---------------------------------------------------------------- what is told
 
 
 @pytest.mark.parametrize(
-    ("client", "event"), [(name, each.hooks.events["prompt"]) for name, each in CLIENTS.items() if each.hooks]
+    ("client", "event"),
+    [
+        (name, each.hooks.events["prompt"])
+        for name, each in CLIENTS.items()
+        if each.hooks and "prompt" in each.hooks.events
+    ],
 )
 def test_a_prompt_gets_what_matters_once(client: str, event: str, work: Path) -> None:
     say("Staging runs Postgres 16", "The office plants are watered on Fridays")
@@ -69,6 +74,31 @@ def test_what_changed_is_shown_again(work: Path) -> None:
 def test_small_talk_commands_and_the_agent_itself_get_nothing(given: dict[str, Any], work: Path) -> None:
     say("Staging runs Postgres 16")
     assert told("claude-code", "UserPromptSubmit", **given) == ""
+
+
+@pytest.mark.parametrize(
+    "prompt",
+    ["/etc/staging/db.conf: which database does staging run?", "/srv/staging.sql is which database of staging?",
+     "/ which database does staging run?"],
+)  # fmt: skip
+def test_a_path_is_no_command(prompt: str, work: Path) -> None:
+    say("Staging runs Postgres 16")
+    assert "Postgres 16" in told("claude-code", "UserPromptSubmit", prompt=prompt)
+
+
+def test_cursor_is_told_at_a_start_of_the_folder_that_it_names(work: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its hooks run in its own folder; what it says at a prompt, nobody would read."""
+    say("Deploys need two approvals", pinned=True)
+    monkeypatch.chdir(work.parent)
+    given = {
+        "conversation_id": "c1",
+        "workspace_roots": [str(work)],
+        "hook_event_name": "sessionStart",
+        "composer_mode": "agent",
+    }
+    [said] = answered("cursor", "sessionStart", given)
+    assert "two approvals" in json.loads(said)["additional_context"]
+    assert CLIENTS["cursor"].hooks and CLIENTS["cursor"].hooks.names == ("sessionStart",)
 
 
 def test_the_start_is_steady_and_the_same_to_the_byte(work: Path) -> None:

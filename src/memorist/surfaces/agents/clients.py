@@ -32,6 +32,9 @@ class Hooks:
     events: Mapping[Moment, str]
     entry: Callable[[str, Moment], Any] | None = None  # None: the file is ours
     head: tuple[str, Any] | None = None  # a member that the file needs beside them
+    said: Callable[[Mapping[str, Any]], Mapping[str, Any]] = lambda given: (
+        given
+    )  # what it hands over, in the fields of Claude Code
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -135,6 +138,13 @@ def _nested(unit: int = 1, **more: Any) -> Callable[[str, Moment], Any]:
     return entry
 
 
+def _said_by_cursor(given: Mapping[str, Any]) -> Mapping[str, Any]:
+    """It says which conversation and which folders of the window, and starts hooks of a user in its own folder."""
+    roots = given.get("workspace_roots")
+    folder = roots[0] if isinstance(roots, list) and roots else given.get("cwd")
+    return {**given, "session_id": given.get("conversation_id", given.get("session_id")), "cwd": folder}
+
+
 def _desktop() -> str:
     if sys.platform == "darwin":
         return "Library/Application Support/Claude"
@@ -155,9 +165,8 @@ _CLAUDE: Mapping[Moment, str] = {
 _GEMINI: Mapping[Moment, str] = {
     "start": "SessionStart", "prompt": "BeforeAgent", "compact": "PreCompress", "stop": "AfterAgent", "end": "SessionEnd",
 }  # fmt: skip
-_CURSOR: Mapping[Moment, str] = {
-    "start": "sessionStart", "prompt": "beforeSubmitPrompt", "compact": "preCompact", "stop": "stop", "end": "sessionEnd",
-}  # fmt: skip
+# At its other events nothing that a hook says reaches its model, and no transcript of it is read.
+_CURSOR: Mapping[Moment, str] = {"start": "sessionStart"}
 _OPENCODE: Mapping[Moment, str] = {
     "start": "session.created", "prompt": "chat.message", "compact": "experimental.session.compacting", "stop": "session.idle",
     "helper": "session.child",
@@ -195,7 +204,10 @@ _TABLE = (
         "cursor", "Cursor", "cursor", ".cursor",
         Servers(("mcp.json",), (".cursor", "mcp.json"), ("mcpServers",), _STDIO),
         None,
-        Hooks(("hooks.json",), (".cursor", "hooks.json"), _CURSOR, lambda command, _: {"command": command}, ("version", 1)),
+        Hooks(
+            ("hooks.json",), (".cursor", "hooks.json"), _CURSOR, lambda command, _: {"command": command}, ("version", 1),
+            _said_by_cursor,
+        ),
     ),
     Agent(
         "opencode", "OpenCode", "opencode", ".config/opencode",

@@ -15,6 +15,7 @@ answered; and no model is asked, and no other writer waited for long (`moments`)
 
 import json
 import math
+import re
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -23,6 +24,7 @@ from memorist.surfaces.agents.clients import CLIENTS, Agent, Moment
 from memorist.surfaces.agents.served import LARGEST_EVENT
 from memorist.text.question import question_of, small_talk, without_injected, without_private
 
+COMMAND = re.compile(r"\s*/[\w:-]+(?:\s|$)")  # and no path, such as /etc/hosts
 TYPED = (None, "user", "sdk")  # sources of a prompt that a person may have typed; others are the agent's own
 
 
@@ -39,7 +41,7 @@ def answer(client: str, event: str, raw: bytes, say: Callable[[str], None], bega
         raise Invalid(f"there is no agent {client[:60]!r}; agents are {', '.join(CLIENTS)}")
     agent = CLIENTS[client]
     moment = moment_of(agent, event)
-    given = _as_typed(_object(raw))
+    given = _as_typed(agent.hooks.said(_object(raw)) if agent.hooks else {})
     if _needs_nothing(moment, given):
         return
     from memorist.surfaces.agents import moments
@@ -70,7 +72,7 @@ def _needs_nothing(moment: Moment, given: Mapping[str, Any]) -> bool:
     if not isinstance(prompt, str) or given.get("source") not in TYPED:
         return True
     asked = question_of(prompt)
-    return not asked.strip() or asked.lstrip().startswith("/") or small_talk(asked)
+    return not asked.strip() or COMMAND.match(asked) is not None or small_talk(asked)
 
 
 def _document(agent: Agent, event: str, text: str) -> str:

@@ -23,7 +23,7 @@ from memorist.errors import Invalid
 from memorist.surfaces.agents import splice
 from memorist.surfaces.agents.clients import MEMORIST, Agent, commands_in, is_hook, is_server
 
-HARMLESS = b'{"prompt": ""}'  # of which no hook makes anything
+HARMLESS = b'{"prompt": "", "agent_id": "memorist doctor"}'  # of which no hook makes anything, at a prompt or a start
 TRYING = 15.0  # seconds for each program that is tried
 HELLO = (
     {"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": {
@@ -46,7 +46,7 @@ def version_of(agent: Agent) -> str | None:
 
 
 def hook_problem(agent: Agent) -> str | None:
-    """What is wrong with its hook at a prompt; None if it works, or there is none."""
+    """What is wrong with its hook at a prompt, or at a start where it has no other; None if it works, or there is none."""
     words = _hook(agent)
     if words is None:
         return None
@@ -90,11 +90,12 @@ def _ran(words: Sequence[str], given: bytes = b"") -> "subprocess.CompletedProce
 
 
 def _hook(agent: Agent) -> list[str] | None:
-    """The words of its hook at a prompt, as its settings have them."""
+    """The words of that hook, as its settings have them."""
     if agent.hooks is None:
         return None
     found = _read(agent.file(agent.hooks, None)).get("hooks")
-    entries = found.get(agent.hooks.events["prompt"]) if isinstance(found, Mapping) else None
+    events = agent.hooks.events
+    entries = found.get(events.get("prompt", events["start"])) if isinstance(found, Mapping) else None
     commands = [each for entry in entries for each in commands_in(entry)] if isinstance(entries, list) else []
     ours = next((each for each in commands if is_hook(each, agent.name)), None)
     return shlex.split(ours, posix=os.name == "posix")[:4] if ours else None
