@@ -395,6 +395,44 @@ def test_a_read_only_file_is_refused(home: Path) -> None:
     assert file.read_text() == "{}"
 
 
+def test_a_read_only_file_is_refused_on_the_way_out_too(home: Path) -> None:
+    """And what else there is of ours goes."""
+    file = home / ".claude" / "settings.json"
+    install.install(CLIENTS["claude-code"])
+    file.chmod(0o444)
+    there = file.read_bytes()
+    with pytest.raises(Refused, match=r"read-only.*other files"):
+        install.remove(CLIENTS["claude-code"])
+    assert file.read_bytes() == there and install.entries_of(CLIENTS["claude-code"]) == [
+        *CLIENTS["claude-code"].hooks.names
+    ]  # type: ignore[union-attr]
+    file.chmod(0o644)
+    install.remove(CLIENTS["claude-code"])
+    assert not file.exists()
+
+
+def test_a_large_file_of_the_agent_is_no_obstacle(home: Path, cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Claude Code keeps histories of 15 to 65 MB in its own. One that is too large all the same keeps no other from its end."""
+    file = home / ".claude.json"
+    file.write_text(json.dumps({"projects": {str(n): {"history": ["x" * 10_000]} for n in range(600)}}))
+    before, env = tree(home), {"HOME": str(home), "PATH": os.environ["PATH"]}
+    assert cli("install", "claude-code", **env).code == 0 and install.SERVER in install.entries_of(
+        CLIENTS["claude-code"]
+    )
+    assert (
+        cli("uninstall", "claude-code", **env).code == 0
+        and tree(home / ".claude") == {}
+        and file.read_bytes() == before[".claude.json"]
+    )
+    assert cli("install", "claude-code", "--no-mcp", **env).code == 0
+    monkeypatch.setattr(install, "LARGEST_SETTINGS", 5_000_000)
+    dry = cli.inside("uninstall", "claude-code", "--dry-run")
+    assert dry.code == 2 and "other files" in dry.err
+    out = cli.inside("uninstall", "claude-code")
+    assert out.code == 2 and "bytes" in out.err and "other files" in out.err
+    assert tree(home / ".claude") == {} and file.read_bytes() == before[".claude.json"]
+
+
 @pytest.mark.skipif(os.name != "posix", reason="links of this kind, and modes")
 def test_a_link_and_a_mode_stay(home: Path) -> None:
     real = home / "dotfiles.json"

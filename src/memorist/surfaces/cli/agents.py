@@ -58,6 +58,7 @@ def uninstall(place: Place, clients: list[str] | None = None, here: bool = False
         shown = _shown(place, client, changes, "has nothing of ours")
         if not dry_run:
             lines.remove(client, root)
+        lines.must_all(changes)
         return shown
 
     return _each(place, _named(clients, root, found=False), one, dry_run)
