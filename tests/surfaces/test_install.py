@@ -433,6 +433,19 @@ def test_a_large_file_of_the_agent_is_no_obstacle(home: Path, cli: Cli, monkeypa
     assert tree(home / ".claude") == {} and file.read_bytes() == before[".claude.json"]
 
 
+def test_a_table_on_one_line_is_named(home: Path) -> None:
+    file = home / ".codex" / "config.toml"
+    file.write_text('mcp_servers = {other = {command = "x"}}\n')
+    with pytest.raises(Refused, match=r"mcp_servers on one line.*yourself"):
+        install.install(CLIENTS["codex"], hooks=False)
+
+
+def test_a_file_that_is_no_object_is_named(home: Path) -> None:
+    (home / ".gemini" / "settings.json").write_text("[]")
+    with pytest.raises(Invalid, match=r"^what stands in .*settings.json is no object"):
+        install.install(CLIENTS["gemini"])
+
+
 @pytest.mark.skipif(os.name != "posix", reason="links of this kind, and modes")
 def test_a_link_and_a_mode_stay(home: Path) -> None:
     real = home / "dotfiles.json"

@@ -292,8 +292,21 @@ def _with_table(change: FileChange, servers: Servers) -> bytes:
     for name in servers.path:
         inner = inner.setdefault(name, {})
     inner[MEMORIST] = dict(servers.entry)
-    _must_say(_table(whole.text_of(after, change.file), change.file), wanted, change.file)
+    _must_say(_grown(after, servers, change.file), wanted, change.file)
     return after
+
+
+def _grown(after: bytes, servers: Servers, file: Path) -> dict[str, Any]:
+    """What it says with our table, though a table that stands on one line is closed to others."""
+    try:
+        return _table(whole.text_of(after, file), file)
+    except Invalid:
+        name = ".".join(servers.path)
+        entry = ", ".join(f"{key} = {toml.written(value)}" for key, value in servers.entry.items())
+        raise Refused(
+            f"{file} has {name} on one line ({name} = {{…}}), to which TOML lets nobody add a table; write it as [{name}.NAME], or "
+            f"put {MEMORIST} = {{{entry}}} into it yourself"
+        ) from None
 
 
 def _table(text: str, file: Path) -> dict[str, Any]:
