@@ -562,7 +562,8 @@ def test_the_lines_are_shown_and_nothing_beside_them(home: Path, cli: Cli) -> No
 
 def test_in_the_settings_of_a_project(home: Path, cli: Cli) -> None:
     env = {"HOME": str(home), "PATH": os.environ["PATH"]}
-    assert cli("install", "claude-code", "--project", **env).code == 0
+    done = cli("install", "claude-code", "--project", **env)
+    assert done.code == 0 and "no memorist on the PATH" in done.err, "others work on it too"
     assert {"memorist"} == set(json.loads((cli.folder / ".mcp.json").read_text())["mcpServers"])
     assert cli("uninstall", "claude-code", "--project", **env).code == 0
     assert not (cli.folder / ".mcp.json").exists()

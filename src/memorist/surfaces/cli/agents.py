@@ -16,6 +16,10 @@ from memorist.surfaces.cli.screen import Screen, aside, one_line
 from memorist.surfaces.cli.verbs import Place
 
 EVERY = "all"
+OF_A_PROJECT = (
+    "these are settings of the project: who has them, and no memorist on the PATH, sees each hook end with 127; "
+    "their agent goes on without it"
+)
 WHICH = Option("clients", f"{', '.join(CLIENTS)}, or {EVERY} that are here.", type="texts")
 HERE = Option("here", "In the settings of this project, for everybody who works on it.", "--project", "flag")
 DRY_RUN = Option("dry_run", "Only shows what would change.", "--dry-run", "flag")
@@ -45,6 +49,8 @@ def install(
             lines.install(client, root, hooks, servers)
         return shown
 
+    if root is not None:
+        aside(OF_A_PROJECT)
     return _each(place, _named(clients, root), one, dry_run)
 
 
