@@ -30,7 +30,7 @@ from memorist.setup import Setup, check, models_of, own_rules, setup_for
 from memorist.store import calls, captures, checkouts, choices
 from memorist.store.fork import must_be_ours
 from memorist.store.meaning import Meaning
-from memorist.store.nouns import Diagnosis
+from memorist.store.nouns import Diagnosis, Receipt
 from memorist.store.open import IN_RAM, open_store
 from memorist.store.where import Order, Where, everywhere
 from memorist.store.writer import Writer
@@ -68,6 +68,12 @@ def over_at(until: float | None) -> Callable[[], bool]:
 
 
 # ---------------------------------------------------------------- an open memory
+
+
+def _last_told(lines: Sequence[Receipt]) -> str:
+    """When a prompt was last given something, by the newest of these lines; one in which nothing fitted was none."""
+    told = (line.at.isoformat(timespec="seconds") for line in lines if line.rendered is not None and line.ids)
+    return next(told, "never")
 
 
 class Engine:
@@ -488,7 +494,6 @@ class Engine:
         """How much there is of what this access may read, what became of it, and when the store was last looked after."""
         store, who = self._tools.store, self.access
         mine = [line for line in store.receipts(who.space, RECEIPTS_READ) if remember.edit.may_show(line, who)]
-        shown = [line.at for line in mine if line.rendered is not None]
         size = asdict(store.size(Where(who)))
         done, used = size.pop("done"), size.pop("used")
         return {
@@ -501,7 +506,7 @@ class Engine:
             "accesses": used,
             "last_upkeep": self._slices.told(who.space),
             **upkeep.night.told(store, who),
-            "last_injection": shown[0].isoformat(timespec="seconds") if shown else "never",
+            "last_injection": _last_told(mine),
             **self._monitor.shown([line.ms for line in mine]),
         }
 

@@ -395,6 +395,57 @@ def test_a_read_only_file_is_refused(home: Path) -> None:
     assert file.read_text() == "{}"
 
 
+def test_a_read_only_file_is_refused_on_the_way_out_too(home: Path) -> None:
+    """And what else there is of ours goes."""
+    file = home / ".claude" / "settings.json"
+    install.install(CLIENTS["claude-code"])
+    file.chmod(0o444)
+    there = file.read_bytes()
+    with pytest.raises(Refused, match=r"read-only.*other files"):
+        install.remove(CLIENTS["claude-code"])
+    assert file.read_bytes() == there and install.entries_of(CLIENTS["claude-code"]) == [
+        *CLIENTS["claude-code"].hooks.names
+    ]  # type: ignore[union-attr]
+    file.chmod(0o644)
+    install.remove(CLIENTS["claude-code"])
+    assert not file.exists()
+
+
+def test_a_large_file_of_the_agent_is_no_obstacle(home: Path, cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Claude Code keeps histories of 15 to 65 MB in its own. One that is too large all the same keeps no other from its end."""
+    file = home / ".claude.json"
+    file.write_text(json.dumps({"projects": {str(n): {"history": ["x" * 10_000]} for n in range(600)}}))
+    before, env = tree(home), {"HOME": str(home), "PATH": os.environ["PATH"]}
+    assert cli("install", "claude-code", **env).code == 0 and install.SERVER in install.entries_of(
+        CLIENTS["claude-code"]
+    )
+    assert (
+        cli("uninstall", "claude-code", **env).code == 0
+        and tree(home / ".claude") == {}
+        and file.read_bytes() == before[".claude.json"]
+    )
+    assert cli("install", "claude-code", "--no-mcp", **env).code == 0
+    monkeypatch.setattr(install, "LARGEST_SETTINGS", 5_000_000)
+    dry = cli.inside("uninstall", "claude-code", "--dry-run")
+    assert dry.code == 2 and "other files" in dry.err
+    out = cli.inside("uninstall", "claude-code")
+    assert out.code == 2 and "bytes" in out.err and "other files" in out.err
+    assert tree(home / ".claude") == {} and file.read_bytes() == before[".claude.json"]
+
+
+def test_a_table_on_one_line_is_named(home: Path) -> None:
+    file = home / ".codex" / "config.toml"
+    file.write_text('mcp_servers = {other = {command = "x"}}\n')
+    with pytest.raises(Refused, match=r"mcp_servers on one line.*yourself"):
+        install.install(CLIENTS["codex"], hooks=False)
+
+
+def test_a_file_that_is_no_object_is_named(home: Path) -> None:
+    (home / ".gemini" / "settings.json").write_text("[]")
+    with pytest.raises(Invalid, match=r"^what stands in .*settings.json is no object"):
+        install.install(CLIENTS["gemini"])
+
+
 @pytest.mark.skipif(os.name != "posix", reason="links of this kind, and modes")
 def test_a_link_and_a_mode_stay(home: Path) -> None:
     real = home / "dotfiles.json"
@@ -511,7 +562,8 @@ def test_the_lines_are_shown_and_nothing_beside_them(home: Path, cli: Cli) -> No
 
 def test_in_the_settings_of_a_project(home: Path, cli: Cli) -> None:
     env = {"HOME": str(home), "PATH": os.environ["PATH"]}
-    assert cli("install", "claude-code", "--project", **env).code == 0
+    done = cli("install", "claude-code", "--project", **env)
+    assert done.code == 0 and "no memorist on the PATH" in done.err, "others work on it too"
     assert {"memorist"} == set(json.loads((cli.folder / ".mcp.json").read_text())["mcpServers"])
     assert cli("uninstall", "claude-code", "--project", **env).code == 0
     assert not (cli.folder / ".mcp.json").exists()

@@ -114,3 +114,25 @@ def test_a_hook_runs_once(cli: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPa
     again = asked.replace("s1", "s2")
     assert cli("hook", "gemini", "BeforeAgent", "--plugin", stdin=again, HOME=str(home)).out == ""
     assert "Postgres 16" in cli("hook", "gemini", "BeforeAgent", stdin=again, HOME=str(home)).out
+
+
+@pytest.mark.parametrize(("entry", "ours"), [
+    ({"matcher": "never", "hooks": [{"type": "command", "command": "memorist hook claude-code UserPromptSubmit"}]}, False),
+    ({"hooks": [{"type": "command", "command": "echo 'memorist hook claude-code UserPromptSubmit'"}]}, False),
+    ({"hooks": [{"type": "command", "command": "memorist hook claude-code UserPromptSubmit"}]}, True),
+])  # fmt: skip
+def test_only_a_hook_of_the_user_that_runs_silences_a_plugin(
+    entry: dict[str, object], ours: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A project may be cloned, and whoever wrote it must not silence what its user has."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.delenv("CLAUDE_CONFIG_DIR", raising=False)
+    for name in ("HOME", "USERPROFILE"):
+        monkeypatch.setenv(name, str(tmp_path / "home"))
+    for folder in (tmp_path / ".claude", tmp_path / "home" / ".claude"):
+        assert not plugin.in_settings("claude-code", "UserPromptSubmit")
+        folder.mkdir(parents=True)
+        (folder / "settings.json").write_text(json.dumps({"hooks": {"UserPromptSubmit": [entry]}}))
+    assert plugin.in_settings("claude-code", "UserPromptSubmit") == ours
+    (tmp_path / "home" / ".claude" / "settings.json").write_text("{ broken")
+    assert not plugin.in_settings("claude-code", "UserPromptSubmit")

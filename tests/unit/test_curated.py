@@ -438,6 +438,7 @@ def test_status_tells_what_became_of_memories(memory: Memory, clock: MovableCloc
     names = ("promotions", "evictions", "accesses", "last_upkeep", "last_injection")
     memory.remember("Wrote the parser", kind="progress")
     memory.remember("Staging runs Postgres 16")
+    assert not memory.context("zebra crossings")
     found = memory.status()
     assert [found[name] for name in names[:3]] == [0, 0, 0] and found["last_injection"] == "never"
     memory.feedback(2, "useful")
@@ -445,7 +446,7 @@ def test_status_tells_what_became_of_memories(memory: Memory, clock: MovableCloc
     memory.restore(2)
     memory.promote(2, scope="user/ann")
     clock.move(days=5)
-    memory.context("postgres")
+    assert memory.context("parser")
     memory.upkeep()
     clock.move(days=6)
     memory.remember("A sign of life")

@@ -31,8 +31,8 @@ def real_file(path: Path, root: Path | None) -> Path:
     return file
 
 
-def read(file: Path) -> bytes | None:
-    """Its content, None where there is no such file. Only a plain file of a size that people read is opened."""
+def read(file: Path, largest: int = LARGEST_FILE) -> bytes | None:
+    """Its content, None where there is no such file. Only a plain file of no more than so many bytes is opened."""
     try:
         handle = os.open(file, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0))
     except FileNotFoundError:
@@ -43,8 +43,8 @@ def read(file: Path) -> bytes | None:
         about = os.fstat(handle)
         if not stat.S_ISREG(about.st_mode):
             raise Invalid(f"{file} is no plain file; move it away, or name another")
-        if about.st_size > LARGEST_FILE:
-            raise Invalid(f"{file} has {about.st_size:,} bytes; at most {LARGEST_FILE:,} are read, so make it smaller")
+        if about.st_size > largest:
+            raise Invalid(f"{file} has {about.st_size:,} bytes; at most {largest:,} are read, so make it smaller")
         with os.fdopen(handle, "rb", closefd=False) as opened:
             return opened.read()
     except OSError as problem:
@@ -62,18 +62,18 @@ def text_of(raw: bytes, file: Path) -> str:
         raise Invalid(f"{file} is not in UTF-8; save it in that encoding") from None
 
 
-def put(file: Path, content: bytes, known: bytes | None) -> bool:
+def put(file: Path, content: bytes, known: bytes | None, largest: int = LARGEST_FILE) -> bool:
     """Puts the content in the place of what is `known` to be there. If anything else is there by now, it stays, and the answer
     is False: then it has to be read first."""
     try:
         with unfinished(file) as partial:
             _write(partial, content, file)
             if known is None or not _swapped(partial, file):
-                done = _put_if(partial, file, known)
+                done = _put_if(partial, file, known, largest)
             else:
-                done = read(partial) == known
+                done = read(partial, largest) == known
                 if not done:
-                    _give_back(partial, file, content)
+                    _give_back(partial, file, content, largest)
             with suppress(OSError):
                 sync_folder(file.parent)  # else a power cut may bring the old file back
             return done
@@ -91,8 +91,8 @@ def _write(partial: Path, content: bytes, like: Path) -> None:
         partial.chmod(stat.S_IMODE(like.stat().st_mode))
 
 
-def _put_if(partial: Path, file: Path, known: bytes | None) -> bool:
-    if read(file) != known:
+def _put_if(partial: Path, file: Path, known: bytes | None, largest: int) -> bool:
+    if read(file, largest) != known:
         return False
     try:
         if known is None:
@@ -108,10 +108,10 @@ def _put_if(partial: Path, file: Path, known: bytes | None) -> bool:
     return True
 
 
-def _give_back(partial: Path, file: Path, ours: bytes) -> None:
+def _give_back(partial: Path, file: Path, ours: bytes, largest: int) -> None:
     """Swaps until what was taken out is ours: what a person saved meanwhile has to be in the place in the end."""
     for _ in range(SWAPS):
-        if not _swapped(partial, file) or read(partial) == ours:
+        if not _swapped(partial, file) or read(partial, largest) == ours:
             return
 
 

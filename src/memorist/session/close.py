@@ -100,8 +100,8 @@ def read(record: Record, by: Caller, direct: bool, seconds: float | None = None)
     heeded = [] if seconds is not None else _listened(list(turns), name, by)  # there is no time for a model
     done: list[Outcome] = []
     while turns:
-        until = time.monotonic() + (seconds or A_STEP)
         with by.writer.transaction():
+            until = time.monotonic() + (seconds or A_STEP)  # however long others kept it waiting
             turns = _unread(turns, record.id, by)
             if not turns:
                 break

@@ -25,7 +25,7 @@ from difflib import unified_diff
 from pathlib import Path
 from typing import Any
 
-from memorist.errors import Invalid, Refused, StoreUnavailable
+from memorist.errors import Invalid, MemoristError, Refused, StoreUnavailable
 from memorist.files import whole
 from memorist.lazy import dataclass
 from memorist.store.files import create_private, replace_private
@@ -49,6 +49,7 @@ SERVER = "server"  # the name of that entry; those of hooks are their events
 WAIT_FOR_OTHERS = 30.0  # seconds for another installation, and for a program of an agent
 READ_AGAIN = 5  # times that a file is read again because somebody saved it meanwhile
 EMPTY = "{}\n"
+LARGEST_SETTINGS = 256_000_000  # bytes: Claude Code keeps what was said in its settings, and some have 65 MB of it
 Place = Hooks | Servers | Slash
 
 
@@ -77,6 +78,7 @@ class FileChange:
     told: tuple[str, ...] = ()
     command: tuple[str, ...] | None = None
     folders: tuple[str, ...] = ()  # that were made for the file
+    failed: MemoristError | None = None  # why the file stays as it is, though something of ours may be in it
 
     @property
     def is_one(self) -> bool:
@@ -144,12 +146,12 @@ def _done(change: FileChange) -> FileChange | None:
     if change.command is not None:
         return _run(change)
     if change.after is None:
-        if whole.read(change.file) != change.before:
+        if _content(change.file) != change.before:
             return None
         change.file.unlink()
         return change
     made = replace(change, folders=(*change.folders, *_make_folder(change.file)))
-    return made if whole.put(change.file, change.after, change.before) else None
+    return made if whole.put(change.file, change.after, change.before, LARGEST_SETTINGS) else None
 
 
 def _must_be_found(client: Agent) -> None:
@@ -171,13 +173,17 @@ def _real(file: Path, project: Path | None) -> Path:
 
 def _unchanged(file: Path, client: Agent, project: Path | None) -> FileChange:
     real = _real(file, project)
-    content = whole.read(real)
+    content = _content(real)
     if content is not None and not stat.S_IMODE(real.stat().st_mode) & 0o222:
         yours = f"a server that runs `{MEMORIST} mcp`"
         if client.hooks is not None:
             yours += f", and at {', '.join(client.hooks.events.values())} a hook that runs `{MEMORIST} hook {client.name} EVENT`"
         raise Refused(f"{real} is read-only; make it writable, or add yourself {yours}")
     return FileChange(real, client.name, content, content)
+
+
+def _content(file: Path) -> bytes | None:
+    return whole.read(file, LARGEST_SETTINGS)
 
 
 def _text(change: FileChange) -> str:
@@ -280,8 +286,21 @@ def _with_table(change: FileChange, servers: Servers) -> bytes:
     after = before + gap + line.join(row.encode() for row in rows) + line
     wanted = _table(whole.text_of(before, change.file), change.file)
     _inner(wanted, servers.path)[MEMORIST] = dict(servers.entry)
-    _must_say(_table(whole.text_of(after, change.file), change.file), wanted, change.file)
+    _must_say(_grown(after, servers, change.file), wanted, change.file)
     return after
+
+
+def _grown(after: bytes, servers: Servers, file: Path) -> dict[str, Any]:
+    """What it says with our table, though a table that stands on one line is closed to others."""
+    try:
+        return _table(whole.text_of(after, file), file)
+    except Invalid:
+        name = ".".join(servers.path)
+        entry = ", ".join(f"{key} = {toml.written(value)}" for key, value in servers.entry.items())
+        raise Refused(
+            f"{file} has {name} on one line ({name} = {{…}}), to which TOML lets nobody add a table; write it as [{name}.NAME], or "
+            f"put {MEMORIST} = {{{entry}}} into it yourself"
+        ) from None
 
 
 def _table(text: str, file: Path) -> dict[str, Any]:
@@ -316,21 +335,47 @@ def _run(change: FileChange) -> FileChange:
         raise StoreUnavailable(
             f"`{' '.join(words)}` failed ({said[-1][:200] if said else done.returncode}); run it yourself"
         )
-    return replace(change, after=whole.read(change.file))
+    return replace(change, after=_content(change.file))
 
 
 # ---------------------------------------------------------------- taking out
 
 
 def removal(client: Agent, project: Path | None = None) -> list[FileChange]:
-    """What taking our entries out would change: of every file that was noted, and of those where they would be."""
+    """What taking our entries out would change: of every file that was noted, and of those where they would be. One that cannot be
+    read or written keeps no other from it."""
     book = _Book.read()
-    return [_without(client, file, of, book) for file, of in _places(client, project).items()]
+    return [_tried_without(client, file, of, book) for file, of in _places(client, project).items()]
 
 
 def remove(client: Agent, project: Path | None = None) -> list[FileChange]:
-    """Makes these changes. → those that were made"""
-    return _perform(lambda: removal(client, project), lambda book, change, _: book.forget(change.file))
+    """Makes these changes, as far as they can be made, and then raises what kept a file from it. → those that were made"""
+    made = _perform(lambda: removal(client, project), _forget)
+    must_all(made)
+    return made
+
+
+def must_all(changes: Sequence[FileChange]) -> None:
+    """Raises why a file stays as it is, where one does."""
+    failed = [change.failed for change in changes if change.failed is not None]
+    if failed:
+        said = "; ".join(map(str, failed))
+        raise type(failed[0])(f"{said}; nothing is taken out of it, only out of the other files of this agent")
+
+
+def _forget(book: "_Book", change: FileChange, _: FileChange) -> None:
+    if change.failed is None:
+        book.forget(change.file)
+
+
+def _tried_without(client: Agent, file: Path, of: Sequence[Place], book: "_Book") -> FileChange:
+    try:
+        change = _without(client, file, of, book)
+        if change.is_one and not stat.S_IMODE(file.stat().st_mode) & 0o222:
+            raise Refused(f"{file} is read-only; make it writable, then uninstall again")
+    except MemoristError as problem:
+        return FileChange(file, client.name, None, None, failed=problem)
+    return change
 
 
 def _places(client: Agent, project: Path | None) -> dict[Path, tuple[Place, ...]]:
@@ -346,7 +391,7 @@ def _places(client: Agent, project: Path | None) -> dict[Path, tuple[Place, ...]
 def entries_of(client: Agent, project: Path | None = None) -> list[str]:
     """Which entries of ours there are now: events with a hook, and the server."""
     places = _places(client, project)
-    return [entry for file, of in places.items() for entry in _entries_in(whole.read(file), file, client, of)]
+    return [entry for file, of in places.items() for entry in _entries_in(_content(file), file, client, of)]
 
 
 def _entries_in(content: bytes | None, file: Path, client: Agent, of: Sequence[Place]) -> list[str]:
@@ -375,7 +420,7 @@ def _holders_made(before: bytes | None, after: bytes | None, file: Path, client:
 
 
 def _without(client: Agent, file: Path, of: Sequence[Place], book: "_Book") -> FileChange:
-    now = whole.read(file)
+    now = _content(file)
     change = FileChange(file, client.name, now, now)
     if now is None:
         return change
@@ -530,7 +575,7 @@ class _Book:
             raise Invalid(
                 "there is no home folder to note in what was installed; set HOME, or MEMORIST_CONFIG to a file"
             )
-        content = whole.read(file.parent / "installed.json")
+        content = _content(file.parent / "installed.json")
         try:
             found = json.loads(content or b"{}")
             files = {name: _installed(each) for name, each in found.items()}
@@ -545,7 +590,7 @@ class _Book:
         return noted is not None and entry in noted.entries
 
     def before(self, noted: Installed) -> bytes | None:
-        return whole.read(self.folder / "before" / noted.before) if noted.before else None
+        return _content(self.folder / "before" / noted.before) if noted.before else None
 
     def note(self, change: FileChange, done: FileChange) -> None:
         """How it was before we first changed it is kept as long as nobody else changes it."""

@@ -42,10 +42,10 @@ HEAD_LINES, HEAD_BYTES = 50, 1 << 20  # lines of a transcript, and bytes of each
 FEW = 3  # memories at a prompt, where chances are known (docs/why/0072)
 ENOUGH, FURTHER = 0.05, 0.1  # the chance that the best of them needs, and each other one
 START = (
-    Lane("pinned", 0.4),
+    Lane("pinned", 0.3),
     Lane("preferences", 0.2),
     Lane("conventions", 0.2, ceiling=300),
-    Lane("summaries", 0.2, ceiling=200),
+    Lane("summaries", 0.3, ceiling=350),
 )
 WITHOUT_TURNS = Profile("hook", turns=0)  # the agent has its own turns
 logging.getLogger("memorist").addHandler(logging.NullHandler())  # else warnings are written to the agent's screen

@@ -20,9 +20,8 @@ from zipfile import ZipFile, ZipInfo
 
 from memorist import __version__
 from memorist.errors import Refused
-from memorist.project import repository_root
-from memorist.surfaces.agents import skills
-from memorist.surfaces.agents.clients import CLIENTS, DESK, MEMORIST, STDIO, Agent
+from memorist.surfaces.agents import skills, splice
+from memorist.surfaces.agents.clients import CLIENTS, DESK, MEMORIST, STDIO, Agent, commands_in, is_hook
 
 TOLD_IN_SHORT = "A memory for coding agents: what was decided and learned in a project, on this machine, in one file."
 SCHEMAS = "https://agent-plugins.org/schemas/1.0.0"
@@ -139,13 +138,23 @@ def write(folder: Path) -> list[Path]:
 
 
 def in_settings(client: str, event: str) -> bool:
-    """Whether the settings of this user, or of the project in this folder, have that hook: then a plugin's says nothing."""
+    """Whether the settings of this user run that hook at every such event: then a plugin's says nothing. Those of a project are not
+    asked, because it may be cloned: whoever wrote it must not silence what the user has (docs/why/0061)."""
     agent = CLIENTS.get(client)
-    if agent is None or agent.hooks is None:
+    if agent is None or agent.hooks is None or agent.hooks.entry is None:
         return False
-    root = repository_root(Path.cwd()) or Path.cwd()
-    places = (agent.file(agent.hooks, None), agent.file(agent.hooks, root))
-    return any(f'hook {client} {event}"' in file.read_text("utf-8") for file in places if file.is_file())
+    commands = _commands_at(event, agent.file(agent.hooks, None))
+    return any(is_hook(command, client) for command in commands)
+
+
+def _commands_at(event: str, file: Path) -> list[str]:
+    """What such settings run at that event, whatever it is about."""
+    try:
+        entries = splice.read(file.read_text("utf-8"), file)["hooks"][event] if file.is_file() else []
+        always = [entry for entry in entries if entry.get("matcher") in (None, "", "*")]
+    except (OSError, ValueError, LookupError, TypeError, AttributeError):  # which `memorist doctor` tells
+        return []
+    return [command for entry in always for command in commands_in(entry)]
 
 
 def _written(document: Mapping[str, Any]) -> str:

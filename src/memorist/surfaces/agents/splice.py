@@ -69,7 +69,8 @@ def put(text: str, path: Sequence[str], value: Any, file: Path) -> str:
     if depth == len(path):
         raise Refused(f"{file} has {'.'.join(path)} already")
     if not isinstance(node.value, dict):
-        raise Invalid(f"{'.'.join(path[:depth])} in {file} is no object, so nothing can be added to it; correct it")
+        named = ".".join(path[:depth]) or "what stands"
+        raise Invalid(f"{named} in {file} is no object, so nothing can be added to it; correct it")
     for name in reversed(path[depth + 1 :]):
         value = {name: value}
     more = _added(text, node, f"{json.dumps(path[depth], ensure_ascii=False)}: ", value)

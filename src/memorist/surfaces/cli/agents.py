@@ -20,6 +20,10 @@ from memorist.surfaces.cli.verbs import PATIENCE, Place, opened
 
 EVERY = "all"
 Changing = Callable[[Agent], list[lines.FileChange]]
+OF_A_PROJECT = (
+    "these are settings of the project: who has them, and no memorist on the PATH, sees each hook end with 127; "
+    "their agent goes on without it"
+)
 WHICH = Option("clients", f"{', '.join(CLIENTS)}, or {EVERY} that are here.", type="texts")
 HERE = Option("here", "In the settings of this project, for everybody who works on it.", "--project", "flag")
 DRY_RUN = Option("dry_run", "Only shows what would change.", "--dry-run", "flag")
@@ -44,6 +48,8 @@ def install(
         raise Invalid("--no-hooks and --no-mcp leave nothing to install; give one of them")
     named, plan = _named(clients, root), partial(lines.plan, project=root, hooks=hooks, servers=servers)
     make = partial(lines.install, project=root, hooks=hooks, servers=servers)
+    if root is not None:
+        aside(OF_A_PROJECT)
     return _each(place, named, plan, make, "has everything already", dry_run)
 
 
@@ -62,9 +68,11 @@ def _each(place: Place, clients: list[Agent], plan: Changing, make: Changing, no
     failed: list[MemoristError] = []
     for client in clients:
         try:
-            document[client.name] = _shown(place, client, plan(client), none)
+            changes = plan(client)
+            document[client.name] = _shown(place, client, changes, none)
             if not dry_run:
                 make(client)
+            lines.must_all(changes)
         except MemoristError as problem:
             if len(clients) == 1:
                 raise
