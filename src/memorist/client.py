@@ -30,8 +30,10 @@ from memorist.conversation import WAIT, Busy
 from memorist.errors import Conflict, Invalid, MemoristError, StoreUnavailable
 from memorist.memory import Memory
 from memorist.noun import plain
+from memorist.recall import lookup
 from memorist.records import Draft, Hit, Outcome, Record, iso, zoned
 from memorist.relay import Awaited, Direct, SessionVerbs, Verbs
+from memorist.remember.edit import must_name_receipt, no_receipt
 from memorist.session.session import Session
 from memorist.surfaces import settings, wire
 
@@ -84,7 +86,8 @@ def asked(verb: Verb, given: Mapping[str, Any]) -> Sent:
     takes = wire.parameters(verb.name)
     told = {name: _sendable(value, takes[name], name) for name, value in given.items()}
     for name in re.findall(r"{(\w+)}", path):
-        path = path.replace(f"{{{name}}}", quote(str(told.pop(name)), safe=""))
+        path = path.replace(f"{{{name}}}", quote(_placed(path, name, given[name]), safe=""))
+        del told[name]
     told = {name: value for name, value in told.items() if value != takes[name].default}
     if method in ("GET", "DELETE"):
         return Sent(verb, method, path, tuple(_words(told)), None)
@@ -93,6 +96,22 @@ def asked(verb: Verb, given: Mapping[str, Any]) -> Sent:
 
 def _asked_verb(verb: str, args: tuple[Any, ...], named: Mapping[str, Any]) -> Sent:
     return asked(VERBS[verb], bound(getattr(Memory, verb), args, named))
+
+
+def _placed(path: str, name: str, value: Any) -> str:
+    """What stands in a path for an argument. An id with a slash, or a dot alone, would lead elsewhere: no memory and no receipt
+    has one, so it is refused here, as the facade refuses it."""
+    if name == "session":  # which was checked when it was opened, and may hold a slash
+        return str(value)
+    if path.startswith("/v1/receipts/"):
+        must_name_receipt(value)
+        if not re.fullmatch(r"[\w\s-]*\w[\w\s-]*", value):
+            raise no_receipt(value)
+        return str(value)
+    wanted = lookup.written(checks.reference(value))
+    if not lookup.may_be_id(wanted):
+        raise lookup.unknown(wanted)
+    return wanted
 
 
 @cache

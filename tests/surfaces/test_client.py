@@ -110,6 +110,39 @@ def test_errors_are_those_of_the_facade_with_their_words(
     assert type(here.value) is type(there.value) and str(here.value) == str(there.value)
 
 
+ODD_IDS = (
+    "1/links", ".", "..", "", " ", "1/", "/1", "../status", "./1", "%2e", "1%2Flinks", "1?x=1", "1#x", "a b", "é", "history",
+    "[id:1]", "[id:1/links]", " 1 ", "x" * 300, "\ud800", "a\x00b", "1\n", 0, -1, 10**30, True, 1.5, None, [1], {}, b"1",
+)  # fmt: skip
+BY_ID: dict[str, Callable[[Any, Any], Any]] = {
+    "get": lambda m, id: m.get(id).number,
+    "links": lambda m, id: m.links(id),
+    "related": lambda m, id: m.related(id),
+    "history": lambda m, id: m.history(id),
+    "revise": lambda m, id: m.revise(id, "One fact", because="the same").outcome,
+    "tag": lambda m, id: m.tag(id, "x").record.tags,
+    "move_task": lambda m, id: m.move_task(id, "completed"),
+    "receipt": lambda m, id: m.receipt(id),
+    "used": lambda m, id: m.used(id, "An answer"),
+}
+
+
+@pytest.mark.parametrize("verb", BY_ID)
+def test_an_odd_id_leads_nowhere_else(client: Client, server: Server, verb: str) -> None:
+    """No id reaches another path than that of its verb: it is answered or refused as the facade does it."""
+    server.memory.remember("One fact")
+    half = "\ud800"  # which the store itself refuses where it is asked for a receipt
+    for odd in (odd for odd in ODD_IDS if verb not in ("receipt", "used") or odd != half):
+        assert tried(BY_ID[verb], server.memory, odd) == tried(BY_ID[verb], client, odd), odd
+
+
+def tried(verb: Callable[[Any, Any], Any], memory: Any, id: Any) -> tuple[Any, str]:
+    try:
+        return "", str(verb(memory, id))
+    except MemoristError as problem:
+        return type(problem), str(problem)
+
+
 def test_what_python_would_not_take_is_a_type_error_before_anything_is_sent(client: Client, server: Server) -> None:
     for wrong in (lambda: client.get(), lambda: client.pin(1, 2), lambda: client.count(wher={})):
         with pytest.raises(TypeError):
@@ -143,6 +176,8 @@ def test_the_awaited_client_does_the_same(server: Server) -> None:
         assert (await client.recall("which database does staging use?"))[0].record == server.memory.get(kept)
         with pytest.raises(NotFound):
             await client.get("nothing")
+        with pytest.raises(NotFound, match="no memory '1/links' is readable here"):
+            await client.get("1/links")
         async with client.session("s1", agent="claude") as session:
             assert await session.turn("user", "hello") and len(await session.turns()) == 1
             async with session.fork("s2") as fork:

@@ -24,26 +24,34 @@ Place = tuple[str, str | None]  # a scope and its home
 
 def resolve(reference: str | int, store: Store, where: Where) -> Record:
     """The one memory that is meant, or an error that names the candidates."""
-    wanted = _written(reference).removeprefix("[").removeprefix("id:").removesuffix("]")
-    found = _candidates(wanted, store, where) if len(wanted) <= ID_LENGTH else []
+    wanted = written(reference)
+    found = _candidates(wanted, store, where) if may_be_id(wanted) else []
     if not found:
-        raise NotFound(f"no memory {visible(wanted[:60])!r} is readable here; `list` shows what is")
+        raise unknown(wanted)
     if len(found) > 1:
         names = "; ".join(f"{r.id} [id:{r.number}] {visible(r.text[:40])!r}" for r in found[:5])
         raise Ambiguous(f"{wanted!r} fits several memories: {names}; use more of the id, or the number")
     return found[0]
 
 
-def _written(reference: str | int) -> str:
+def written(reference: str | int) -> str:
+    """The number or the id, or what was given for one, as it is looked for."""
     try:
-        return str(reference).strip().lower()
+        return str(reference).strip().lower().removeprefix("[").removeprefix("id:").removesuffix("]")
     except ValueError:  # a number of more digits than Python writes out
         return ""
 
 
+def may_be_id(wanted: str) -> bool:
+    """Whether there can be a memory of that id, or with that part of one."""
+    return len(wanted) <= ID_LENGTH and wanted.isascii() and wanted.isalnum()
+
+
+def unknown(wanted: str) -> NotFound:
+    return NotFound(f"no memory {visible(wanted[:60])!r} is readable here; `list` shows what is")
+
+
 def _candidates(wanted: str, store: Store, where: Where) -> list[Record]:
-    if not wanted.isascii() or not wanted.isalnum():
-        return []
     found = store.get([wanted], where)
     if found or not (wanted.isdecimal() or len(wanted) >= SHORTEST):
         return found

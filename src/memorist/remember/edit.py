@@ -489,14 +489,20 @@ def use(receipt: str, answer: str | None, ids: Sequence[str] | None, by: Caller)
 
 def receipt_of(name: str, who: Access, store: Store) -> Receipt:
     """The line of the recall log with that name, if everything it showed may be read."""
-    if not isinstance(name, str):
-        raise Invalid(f"a receipt is named by text such as 'r01…', not {quoted(name)}")
+    must_name_receipt(name)
     found = [line for line in store.receipts(who.space, 1, name.strip()) if may_show(line, who)]
     if not found or len(store.get(found[0].ids, Where(who))) < len(found[0].shown):
-        raise NotFound(
-            f"there is no receipt {quoted(name)} here; contexts and recalls name theirs, and old ones expire"
-        )
+        raise no_receipt(name)
     return found[0]
+
+
+def must_name_receipt(name: str) -> None:
+    if not isinstance(name, str):
+        raise Invalid(f"a receipt is named by text such as 'r01…', not {quoted(name)}")
+
+
+def no_receipt(name: str) -> NotFound:
+    return NotFound(f"there is no receipt {quoted(name)} here; contexts and recalls name theirs, and old ones expire")
 
 
 def may_show(line: Receipt, who: Access) -> bool:
