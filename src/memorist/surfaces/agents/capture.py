@@ -130,16 +130,20 @@ def _uses_counted(memory: Memory, capture: Capture) -> Capture:
 
 
 def _count_uses(memory: Memory, session: str, answers: list[Record]) -> None:
-    """An answer belongs to what was told last before it; to what was told earlier, if it cites that."""
     agent, until = memory.through(replace(memory.access, origin="agent")), datetime.max.replace(tzinfo=UTC)
     told = memory._tools.store.receipts(memory.space, RENDERED_AT_MOST, session=session) if answers else []
     for line in filter(lambda line: line.ids, told):  # the newest comes first
-        said = [turn.text for turn in answers if line.at <= turn.times.at < until]
-        said += [cited for turn in answers if turn.times.at >= until for cited in CITED.findall(turn.text)]
-        until = line.at
+        said, until = _answers_to(line.at, until, answers), line.at
         with suppress(NotFound):  # some of it was erased since
             if said:
-                agent.used(line.id, "\n".join(said)[-LONGEST_ANSWER:])
+                agent.used(line.id, said[-LONGEST_ANSWER:])
+
+
+def _answers_to(told: datetime, until: datetime, answers: list[Record]) -> str:
+    """An answer belongs to what was told last before it; to what was told earlier, if it cites that."""
+    said = [turn.text for turn in answers if told <= turn.times.at < until]
+    later = (turn.text for turn in answers if turn.times.at >= until)
+    return "\n".join([*said, *(cited for text in later for cited in CITED.findall(text))])
 
 
 def _close(memory: Memory, capture: Capture) -> None:
