@@ -23,7 +23,7 @@ CORE = [
     "memory_search", "memory_get", "memory_add", "memory_update", "memory_forget", "memory_context", "memory_feedback",
     "memory_timeline",
 ]  # fmt: skip
-MOST_TOKENS = 2000
+MOST_TOKENS = 1950  # some below the 2,000 that are promised: tokenizers differ
 
 
 def listed(profile: str, mode: str = ERAS[1]) -> list[types.Tool]:

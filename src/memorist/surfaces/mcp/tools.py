@@ -81,8 +81,8 @@ _TEXT: Mapping[str, Any] = {"type": "string"}
 _CORE = (
     Tool(
         "memory_search", "Search memory",
-        "Finds what was learnt before: decisions, preferences, facts, fixes. Call it BEFORE you answer or act on anything that "
-        "earlier work may touch.",
+        "Finds what was learnt before: decisions, preferences, facts, fixes. Call it BEFORE you answer or act on what earlier "
+        "work may touch.",
         "recall", "hits",
         {"query": "A question, or keywords with synonyms", "limit": "", "kinds": "", "search": "", "as_of": "Time: as known then"},
         needs=("query",),
@@ -90,26 +90,26 @@ _CORE = (
     Tool("memory_get", "Read one memory", "Shows one memory in full.", "get", "memory", {"id": ""}),
     Tool(
         "memory_add", "Remember",
-        "Keeps one fact, decision, preference, warning or procedure for other days. Call it AFTER you learnt something worth "
-        "keeping: one fact, your own words, its reason; no secrets or transcripts. The same text again is kept once.",
+        "Keeps one fact, decision, preference, warning or procedure: say which as its kind. Call it AFTER you learnt something "
+        "worth keeping, in your own words, with its reason; no secrets or transcripts. The same text is kept once.",
         "remember", "outcome",
-        {"text": "", "kind": "decision, preference, warning, fact …", "tags": "", "files": "", "key": "Idempotency"},
+        {"text": "", "kind": "", "tags": "", "files": "", "key": "Idempotency"},
         act="writes", types={"text": _TEXT},
     ),
     Tool(
         "memory_update", "Correct a memory",
-        "Corrects a memory; its old text is kept as history.",
+        "Corrects a memory; its old text is kept.",
         "revise", "outcome", {"id": "", "text": "", "kind": "", "tags": "", "expected_version": ""}, act="writes",
     ),
     Tool(
         "memory_forget", "Forget a memory",
-        "Hides a memory that is wrong or not wanted any more. A person can restore it.",
+        "Hides a memory that is wrong or unwanted; a person can restore it.",
         "forget", "outcome", {"id": "", "because": ""}, act="destroys",
     ),
     Tool(
         "memory_context", "Context for a task",
-        "Writes what matters for a task as text, within a token budget. Call it when you begin a task.",
-        "context", "context", {"query": "The task", "budget": "Tokens", "files": ""},
+        "Writes what matters for a task as text, within a budget of tokens. Call it when you begin one.",
+        "context", "context", {"query": "The task", "budget": "", "files": ""},
     ),
     Tool(
         "memory_feedback", "Rate a memory",
@@ -118,7 +118,7 @@ _CORE = (
     ),
     Tool(
         "memory_timeline", "Timeline",
-        "Lists memories in the order they happened, the latest by default.",
+        "Lists memories as they happened, the latest by default.",
         "timeline", "records", {"around": "A time or an id", "limit": ""},
     ),
 )  # fmt: skip
