@@ -143,6 +143,13 @@ def tried(verb: Callable[[Any, Any], Any], memory: Any, id: Any) -> tuple[Any, s
         return type(problem), str(problem)
 
 
+def test_half_a_character_is_refused_as_the_facade_does_it(client: Client, server: Server) -> None:
+    def said(memory: Any, half: str) -> Any:
+        return memory.remember(half).outcome
+
+    assert tried(said, server.memory, "a\ud800b") == tried(said, client, "a\ud800b")
+
+
 def test_what_python_would_not_take_is_a_type_error_before_anything_is_sent(client: Client, server: Server) -> None:
     for wrong in (lambda: client.get(), lambda: client.pin(1, 2), lambda: client.count(wher={})):
         with pytest.raises(TypeError):

@@ -481,7 +481,7 @@ def test_a_start_closes_the_last_session_first_and_what_it_has_time_for(
     work: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(moments, "CLOSING", 0.0)
-    monkeypatch.setattr("memorist.session.close.A_STEP", 0.005)  # in which 32 turns are begun, and no more
+    monkeypatch.setattr("memorist.session.close.A_STEP", 0.0)  # in which 32 turns are read, and no more
     for n in range(3):
         file = work.parent / f"s{n}.jsonl"
         file.write_text("".join(exchange(n, m) for m in range(20)))

@@ -67,6 +67,16 @@ def first(path: Path, clock: MovableClock) -> Iterator[Memory]:
 # ---------------------------------------------------------------- what is said
 
 
+def test_a_session_is_read_and_closed_however_slow_the_machine_is(
+    memory: Memory, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("memorist.session.close.A_STEP", -1.0)  # it is over before the first turn is read
+    session = memory.session("slow")
+    session.turn("user", "We decided that staging runs Postgres 16.")
+    session.close()
+    assert [each.state for each in memory.sessions(state="closed")]
+
+
 @pytest.mark.covers("S2-3", "S2-4")
 def test_turns_are_kept_in_the_order_in_which_they_came(memory: Memory) -> None:
     with memory.session("s1", agent="claude") as session:
