@@ -34,6 +34,7 @@ from memorist.recall import lookup
 from memorist.records import Draft, Hit, Outcome, Record, iso, zoned
 from memorist.relay import Awaited, Direct, SessionVerbs, Verbs
 from memorist.remember.edit import must_name_receipt, no_receipt
+from memorist.session import tasks
 from memorist.session.session import Session
 from memorist.surfaces import settings, wire
 
@@ -108,7 +109,8 @@ def _placed(path: str, name: str, value: Any) -> str:
         if not re.fullmatch(r"[\w\s-]*\w[\w\s-]*", value):
             raise no_receipt(value)
         return str(value)
-    wanted = lookup.written(checks.reference(value))
+    meant = tasks.meant(value) if path.startswith("/v1/tasks/") else value
+    wanted = lookup.written(checks.reference(meant))
     if not lookup.may_be_id(wanted):
         raise lookup.unknown(wanted)
     return wanted

@@ -112,7 +112,8 @@ def test_errors_are_those_of_the_facade_with_their_words(
 
 ODD_IDS = (
     "1/links", ".", "..", "", " ", "1/", "/1", "../status", "./1", "%2e", "1%2Flinks", "1?x=1", "1#x", "a b", "é", "history",
-    "[id:1]", "[id:1/links]", " 1 ", "x" * 300, "\ud800", "a\x00b", "1\n", 0, -1, 10**30, True, 1.5, None, [1], {}, b"1",
+    "[id:1]", "[id:1/links]", "TASK-001", "task-2", "TASK-1/x",
+    " 1 ", "x" * 300, "\ud800", "a\x00b", "1\n", 0, -1, 10**30, True, 1.5, None, [1], {}, b"1",
 )  # fmt: skip
 BY_ID: dict[str, Callable[[Any, Any], Any]] = {
     "get": lambda m, id: m.get(id).number,
@@ -131,6 +132,7 @@ BY_ID: dict[str, Callable[[Any, Any], Any]] = {
 def test_an_odd_id_leads_nowhere_else(client: Client, server: Server, verb: str) -> None:
     """No id reaches another path than that of its verb: it is answered or refused as the facade does it."""
     server.memory.remember("One fact")
+    server.memory.add_task("Mend the lift")
     half = "\ud800"  # which the store itself refuses where it is asked for a receipt
     for odd in (odd for odd in ODD_IDS if verb not in ("receipt", "used") or odd != half):
         assert tried(BY_ID[verb], server.memory, odd) == tried(BY_ID[verb], client, odd), odd

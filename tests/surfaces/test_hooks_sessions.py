@@ -146,7 +146,6 @@ def test_what_others_ask_meanwhile_makes_nothing_be_told_twice(work: Path, monke
         ("codex", "SessionStart", "compact"),
         ("claude-code", "SessionStart", "clear"),
         ("opencode", "experimental.session.compacting", None),
-        ("cursor", "preCompact", None),
     ],
 )
 def test_what_an_agent_has_forgotten_is_told_again(client: str, event: str, source: str | None, work: Path) -> None:

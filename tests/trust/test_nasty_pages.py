@@ -90,8 +90,8 @@ def test_a_page_that_is_gone_between_two_looks_is_written_again(
     memory.remember("a third fact")
     read, removed = whole.read, []
 
-    def racing(file: Path) -> bytes | None:
-        content = read(file)
+    def racing(file: Path, *largest: int) -> bytes | None:
+        content = read(file, *largest)
         if not removed:
             removed.append(page.unlink())
         return content

@@ -135,7 +135,7 @@ def _begun(memory: Memory, agent: Agent, given: Mapping[str, Any], forgot: str |
 def _forgets(agent: Agent, moment: Moment, given: Mapping[str, Any]) -> bool:
     """Whether the agent has forgotten what it was told, or will now. Most start again after it, and say why; Gemini CLI says
     before every turn that it compacts, and mostly does not."""
-    return given.get("source") in ("compact", "clear") or (moment == "compact" and agent.name in ("opencode", "cursor"))
+    return given.get("source") in ("compact", "clear") or (moment == "compact" and agent.name == "opencode")
 
 
 def _leave(memory: Memory, agent: Agent, moment: Moment) -> None:
