@@ -493,6 +493,21 @@ def test_a_start_closes_the_last_session_first_and_what_it_has_time_for(
     assert next(name for start in starts for name in ("2-19", "1-19", "0-19") if name in start) == "2-19"
 
 
+def test_a_start_reads_what_a_killed_agent_left_before_it_closes_others(
+    work: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(moments, "CLOSING", 0.0)
+    monkeypatch.setattr(moments, "READING", 60.0)
+    ended, killed = (work.parent / f"s{n}.jsonl" for n in range(2))
+    ended.write_text("".join(exchange(0, m) for m in range(20)))
+    told("claude-code", "SessionEnd", session_id="s0", transcript_path=str(ended))
+    told("claude-code", "SessionStart", session_id="s1", transcript_path=str(killed), source="startup")
+    killed.write_text(line("user", "The retry limit is seven.", "u1"))
+    told("claude-code", "SessionStart", session_id="t", source="startup")
+    with Memory() as memory:
+        assert memory.count({"kind": "turn", "session": "s1"}) == 1
+
+
 def test_a_session_of_an_agent_that_tells_no_end_is_closed_once_it_was_left(
     work: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

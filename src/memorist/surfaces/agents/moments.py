@@ -36,7 +36,8 @@ from memorist.worth import TYPED
 SURFACE = "hook"
 TELLS = ("start", "prompt", "helper")  # moments at which something may be told
 WAIT = 0.25  # seconds for another writer; an agent waits for all of it
-CLOSING = 0.3  # seconds that a session which starts reads in the transcripts of others, and closes those that ended
+READING = 0.1  # seconds that a session which starts reads in the transcripts of others
+CLOSING = 0.3  # seconds of a start after which no other session is read or closed
 COMPACTING = 5.0  # seconds that are read before a compaction; what is left is read later
 HEAD_LINES, HEAD_BYTES = 50, 1 << 20  # lines of a transcript, and bytes of each, in which its folder is looked for
 FEW = 3  # memories at a prompt, where chances are known (docs/why/0072)
@@ -236,13 +237,15 @@ def _captured(memory: Memory, agent: Agent, moment: Moment, given: Mapping[str, 
 
 
 def _close_ended(door: Memory) -> None:
-    """Reads what earlier sessions said, and closes those that are over, the last one first: this one is told where it was. What
-    there is no time for waits for the next start. No model is asked; where one is set, they are left to upkeep, which asks it."""
+    """Reads what earlier sessions said, and then closes those that are over, the last one first: this one is told where it was.
+    What there is no time for waits for the next start. No model is asked; where one is set, they are left to upkeep, which asks
+    it."""
     from memorist.surfaces.agents import capture
 
     until = time.monotonic() + CLOSING
     door._tools = replace(door._tools, over=lambda: time.monotonic() > until)
     by_rules = settings.load(Path.cwd()).chat == "none"
+    capture.read_all(door, READING, close=False)  # also of an agent that was killed, and said no end
     known = captures.known(door._tools.store, door.space, door.home)
     ended = [each.session for each in reversed(known) if each.ended and not each.closed]
     for session in (*ended, None):  # and then all others, which only may be over
