@@ -121,8 +121,10 @@ def run(cli: Cli, **environment: str | None) -> None:
         check(done.out.splitlines())
 
 
-def test_without_a_home_nothing_is_seen(cli: Cli) -> None:
-    run(cli, HOME=None, USERPROFILE=None, MEMORIST_CONFIG=None, MEMORIST_DB=None, XDG_DATA_HOME=None)
+def test_without_a_home_nothing_is_seen(cli: Cli, tmp_path: Path) -> None:
+    """Python then asks the system whose home it is, and that of whoever runs this test is no place for it."""
+    folders = {name: str(tmp_path / "xdg") for name in ("XDG_DATA_HOME", "XDG_CONFIG_HOME", "XDG_STATE_HOME")}
+    run(cli, HOME=None, USERPROFILE=None, MEMORIST_CONFIG=None, MEMORIST_DB=None, **folders)
     run(cli, HOME="/nonexistent", MEMORIST_CONFIG=None, MEMORIST_DB=None)
 
 
