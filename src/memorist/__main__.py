@@ -22,6 +22,7 @@ def main() -> None:
         return
     if not {*STAY} & {*arguments}:
         gc.set_threshold(SELDOM)
+        os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # whose threads wait by spinning: a quarter of a cold recall
     if arguments[:1] == ["hook"] and not {"--help", "-h"} & {*arguments}:
         _hooked(arguments[1:])
     try:
