@@ -26,7 +26,7 @@ from memorist.surfaces.http import app
 from memorist.surfaces.http.server import Serving, serve
 from memorist.surfaces.http.work import Memories
 from memorist.surfaces.mcp import tools
-from memorist.surfaces.mcp.mounted import McpMount, SharedProjects
+from memorist.surfaces.mcp.mounted import IDLE, McpMount, SharedProjects
 from memorist.surfaces.mcp.server import McpDoor, over_http
 
 Context = ServerRequestContext[Any, Any]
@@ -414,7 +414,9 @@ def _others(made: Server[Any], bus: InMemorySubscriptionBus) -> None:
 class FixtureMount(McpMount):
     def __init__(self, work: Any) -> None:
         super().__init__(work)
-        self._handle, self._running = over_http(FixtureDoor(SharedProjects(work), tools.DEFAULT), work.limits.size)
+        self._handle, self._running = over_http(
+            FixtureDoor(SharedProjects(work), tools.DEFAULT), work.limits.size, IDLE
+        )
 
 
 def main(path: str) -> None:

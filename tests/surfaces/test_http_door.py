@@ -535,6 +535,14 @@ def test_what_comes_behind_a_body_is_no_header(client: Client) -> None:
     assert status_of(client.raw(sent, wait=3, whole=False)) == 200
 
 
+def test_blanks_around_a_value_are_no_part_of_it(client: Client) -> None:
+    id = client("POST", "/v1/memories", {"text": "Blanks are blanks"}).json["id"]
+    sent = f'GET /v1/memories/{id} HTTP/1.1\r\nHost: 127.0.0.1:{client.port}\r\nIf-None-Match: \t "1" \t\r\n\r\n'
+    assert status_of(client.raw(sent.encode(), wait=3, whole=False)) == 304
+    sent = f"GET /v1/memories/{id} HTTP/1.1\r\nHost: 127.0.0.1:{client.port}\r\nX-Request-Id: mine \r\n\r\n"
+    assert b"x-request-id: mine\r\n" in client.raw(sent.encode(), wait=3, whole=False)
+
+
 def test_what_comes_behind_a_body_is_bounded(client: Client) -> None:
     with socket.create_connection(("127.0.0.1", client.port), timeout=10) as talk:
         talk.sendall(head(client, "Transfer-Encoding: chunked") + b"0\r\nX: ")

@@ -145,7 +145,7 @@ class PatientProtocol(HttpToolsProtocol):
 
     def on_header(self, name: bytes, value: bytes) -> None:
         if self._in_head:  # what comes behind a body was seen by no guard
-            super().on_header(name, value)
+            super().on_header(name, value.strip(b" \t"))  # which the parser leaves behind a value
 
     def on_headers_complete(self) -> None:
         self._in_head, self._taken = False, 0
