@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import field, fields
 from datetime import UTC, date, datetime, timedelta
 from functools import cache
+from hashlib import blake2b
 from operator import attrgetter
 from typing import Any, Literal, overload
 
@@ -111,6 +112,18 @@ def to_micros(moment: datetime) -> int:
 
 def from_micros(micros: int) -> datetime:
     return EPOCH + timedelta(microseconds=micros)
+
+
+def derived_id(first: str, words: str) -> str:
+    """An id that begins with that moment, and is always the same for these words."""
+    chance = blake2b(words.encode("utf-8", "surrogatepass"), digest_size=16).digest()
+    return first + "".join(ID_LETTERS[byte % 32] for byte in chance)
+
+
+def id_at(at: datetime | None, words: str) -> str:
+    """An id that tells when something was said, and is always the same for these words."""
+    moment = max(0, ((at or EPOCH) - EPOCH) // timedelta(milliseconds=1))
+    return derived_id("m" + "".join(ID_LETTERS[moment >> shift & 31] for shift in range(45, -1, -5)), words)
 
 
 # ---------------------------------------------------------------- where a memory belongs

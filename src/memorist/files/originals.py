@@ -10,7 +10,6 @@ its settings are left out, unless the user says that it is their own. Each has a
 it goes, so that a second import finds it. A part that cannot be read is named, and the others are read.
 """
 
-import hashlib
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import field, replace
 from datetime import UTC, datetime, timedelta
@@ -24,7 +23,7 @@ from memorist.files.markdown import Entry
 from memorist.files.streams import Damaged
 from memorist.lazy import dataclass
 from memorist.memory import Memory
-from memorist.records import EPOCH, ID_LETTERS, Counters, Draft, Link
+from memorist.records import Counters, Draft, Link, id_at
 from memorist.remember.bring import Exported
 from memorist.remember.conflicts import DISPUTE_KINDS
 from memorist.seeds.items import SHAPE, Items, item_of
@@ -63,18 +62,6 @@ def read(raw: bytes, file: str, memory: Memory) -> Original | None:
         return None if shape is None else shape(value, _Reading(file, memory))
     except Damaged as problem:
         raise Invalid(f"{file} cannot be read: {problem}") from problem
-
-
-def derived_id(first: str, words: str) -> str:
-    """An id that begins with that moment, and is always the same for these words."""
-    chance = hashlib.blake2b(words.encode("utf-8", "surrogatepass"), digest_size=16).digest()
-    return first + "".join(ID_LETTERS[byte % 32] for byte in chance)
-
-
-def id_at(at: datetime | None, words: str) -> str:
-    """An id that tells when something was said, and is always the same for these words."""
-    moment = max(0, ((at or EPOCH) - EPOCH) // timedelta(milliseconds=1))
-    return derived_id("m" + "".join(ID_LETTERS[moment >> shift & 31] for shift in range(45, -1, -5)), words)
 
 
 @dataclass(slots=True)

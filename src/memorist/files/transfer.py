@@ -19,13 +19,13 @@ from typing import Any
 
 from memorist.access import GLOBAL, family_of, is_homed
 from memorist.errors import Invalid, MemoristError, Refused
-from memorist.files import contents, jsonl, originals, sources
+from memorist.files import contents, jsonl, sources
 from memorist.files.markdown import Entry
 from memorist.files.streams import Ids
 from memorist.kinds import ALIASES, KINDS, MEMORY
 from memorist.memory import Memory
 from memorist.noun import Noun
-from memorist.records import LIVING, Draft, Link, Outcome, Record, memories, now_utc
+from memorist.records import LIVING, Draft, Link, Outcome, Record, derived_id, memories, now_utc
 from memorist.redact import Redactor
 from memorist.remember.authority import FROM_FILES, STANDING
 from memorist.remember.bring import Exported
@@ -651,4 +651,4 @@ def _without_secrets(draft: Draft) -> Draft:
 
 def _copy_id(id: str, scope: str) -> str:
     """An id of the same moment. What is no id stays as it is, and is refused."""
-    return originals.derived_id(id[:11], f"{scope} {id}") if len(id) == LENGTH_OF_IDS else id
+    return derived_id(id[:11], f"{scope} {id}") if len(id) == LENGTH_OF_IDS else id

@@ -23,11 +23,10 @@ from memorist import checks
 from memorist.errors import Invalid
 from memorist.files.jsonl import Flaw, Part, decoder, parsed
 from memorist.files.markdown import Entry
-from memorist.files.originals import id_at
 from memorist.files.streams import Damaged, Stream, elements, lines
 from memorist.lazy import dataclass
 from memorist.memory import Memory
-from memorist.records import Draft, Link, Outcome, utc
+from memorist.records import Draft, Link, Outcome, id_at, utc
 from memorist.remember.turns import whole_of
 from memorist.session.name import CLOSED, KIND
 from memorist.text.private import public_message, without_private

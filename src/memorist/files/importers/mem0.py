@@ -8,8 +8,7 @@ from typing import Any
 
 from memorist.errors import Invalid
 from memorist.files.importers import Item, Values, label, moment, small, storable
-from memorist.files.originals import id_at
-from memorist.records import Draft, Scope
+from memorist.records import Draft, Scope, id_at
 
 program = "mem0"
 

@@ -8,8 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from memorist.files.importers import Item, Values, label, storable
-from memorist.files.originals import id_at
-from memorist.records import Draft, Link
+from memorist.records import Draft, Link, id_at
 
 program = "server-memory"
 
