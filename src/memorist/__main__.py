@@ -41,7 +41,9 @@ def main() -> None:
 
 
 def _hooked(words: list[str]) -> None:
-    """Answers an agent, and is gone: to take everything apart again would take longer than to ask a server."""
+    """Answers an agent, and is gone: to take everything apart again, or to look for garbage at all, would take longer than to
+    ask a server."""
+    gc.disable()
     from memorist.surfaces.cli import hook
 
     hook.run(words, begin=_end_in_time)

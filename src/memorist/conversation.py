@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Literal, Protocol, cast
 from memorist import checks, remember
 from memorist import session as talk
 from memorist.engine import Engine, Filter
-from memorist.errors import Conflict, Invalid, MemoristError, Refused
+from memorist.errors import Conflict, Invalid, MemoristError, Refused, StoreUnavailable
 from memorist.records import Context, Draft, Outcome, Record, Reference, Scope
 from memorist.store.nouns import parts
 from memorist.store.talk import place_of
@@ -182,6 +182,27 @@ class Conversation(Engine):
         while len(wanted) > BATCH and caller.store.tidy():
             pass
         return outcomes
+
+    def _admit_apart(self, wanted: "Sequence[Draft]") -> "builtins.list[Outcome | MemoristError]":
+        """Keeps drafts that have nothing to do with one another, in one transaction if none of them needs another look: what became
+        of each, in a batch of its own, or why it was not kept."""
+        if len(wanted) == 1:
+            return [self._admitted(wanted[0])]
+        try:
+            some, caller = self._tagged(wanted), self._caller
+            stored = remember.gate.admit_apart(some, caller, self.home, self.design.conflicts, self.design.twins)
+        except StoreUnavailable as problem:  # which it is for all of them
+            return [problem] * len(wanted)
+        except MemoristError:  # of one of them, which is told what it is by itself
+            return [self._admitted(draft) for draft in wanted]
+        self._heard(some, stored)
+        return [*map(self._kept, some, stored)]
+
+    def _admitted(self, draft: "Draft") -> "Outcome | MemoristError":
+        try:
+            return self._admit([draft])[0]
+        except MemoristError as problem:
+            return problem
 
     def _tagged(self, drafts: "Sequence[Draft]") -> "Sequence[Draft]":
         """With tags by their files, where the design wants it."""

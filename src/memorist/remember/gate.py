@@ -51,6 +51,7 @@ from memorist.remember.consent import to_remember
 from memorist.remember.nearly import does_it_otherwise, labels_of_both, says_the_same, where_said, with_triggers
 from memorist.remember.threads import Threads
 from memorist.remember.turns import MESSAGE, names_message
+from memorist.store.meaning import Ahead
 from memorist.store.nouns import ERASED_MESSAGE, MESSAGE_KEPT, KeyUse
 from memorist.store.where import canonical
 from memorist.store.writer import Clean
@@ -156,6 +157,25 @@ def admit(
         return stored(drafts, cleaned, partial(judge, "flag"), by, now, batch)
 
 
+def admit_apart(
+    drafts: Sequence[Draft], by: Caller, home: str, policy: Conflicts = "flag", twins: Twins = "exact"
+) -> list[Outcome]:
+    """Stores drafts that have nothing to do with one another in one transaction, each in a batch of its own. If one of them cannot
+    be accepted, or a person has to be asked, it raises, and nothing is stored or asked: then each is admitted by itself."""
+    now, threads = by.now(), Threads(by, home)
+    drafts = [_about_files(draft, by, home) if draft.files else draft for draft in drafts]
+    cleaned = [checked(None, draft, by, home, now, threads) for draft in drafts]
+    if any(isinstance(each, Outcome) or reason_to_ask(Effect("added", None, each), by) for each in cleaned):
+        raise Refused("one of these has to be looked at by itself; admit them one by one")
+    clean, judge = [each for each in cleaned if isinstance(each, Record)], partial(decide, policy, twins=twins)
+    vectors = by.writer.generations.ahead(clean)
+    with by.writer.transaction():
+        return [
+            _settled([draft], [record], judge, by, now, None, vectors)[0]
+            for draft, record in zip(drafts, clean, strict=True)
+        ]
+
+
 def admit_each(given: Sequence[tuple[Draft, Caller]], home: str, batch: str | None = None) -> list[Outcome]:
     """Stores drafts that one actor hands in through several doors, in one transaction and in their order: each is checked, judged
     and journalled by its own door. What contradicts another is flagged."""
@@ -203,7 +223,19 @@ def stored(
 ) -> list[Outcome]:
     """What `settle` makes of the records, in one transaction that has read their twins."""
     clean = [record for record in cleaned if isinstance(record, Record)]
-    vectors = by.writer.generations.ahead(clean)
+    return _settled(given, cleaned, settle, by, now, batch, by.writer.generations.ahead(clean))
+
+
+def _settled(
+    given: Sequence[Given],
+    cleaned: Sequence[Clean | Outcome],
+    settle: Callable[[Given, Clean, Changes], Outcome],
+    by: Caller,
+    now: datetime,
+    batch: str | None,
+    vectors: Mapping[str, Ahead],
+) -> list[Outcome]:
+    clean = [record for record in cleaned if isinstance(record, Record)]
     with by.writer.transaction():
         changes = Changes(by, now, vectors)
         look_up(clean, changes)

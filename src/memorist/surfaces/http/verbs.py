@@ -10,7 +10,7 @@ import hashlib
 import json
 import re
 from collections import OrderedDict
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import reduce
 from pathlib import Path
@@ -24,10 +24,13 @@ from memorist.commands import Verb
 from memorist.errors import Conflict, Invalid, MemoristError, OutOfScope
 from memorist.memory import Memory
 from memorist.noun import plain, spread
-from memorist.records import Outcome, Record, utc
+from memorist.records import Draft, Outcome, Record, utc
+from memorist.remember.gate import draft_of
+from memorist.remember.turns import is_conversation
 from memorist.store.where import Order, order_of, type_of, value_of
 from memorist.surfaces import wire
 from memorist.surfaces.http.guard import Visitor, told
+from memorist.surfaces.http.keys import ApiKey
 from memorist.surfaces.http.work import ASKING, Work, lane_of, needs_notes
 from memorist.surfaces.wire import TurnedAway
 
@@ -98,6 +101,8 @@ async def perform(asked: HttpCall, work: Work, answers: "Answers") -> Reply:
     workers, reading = work.workers, work.lanes["reading"]
     if workers is not None and asked.verb.name in ASKING and workers.take(reading.inside):
         return await workers.answered(asked)
+    if asked.verb.name == "remember":
+        return await work.notes.do(asked, lambda calls: answered_together(calls, work))
     key = asked.headers.get("idempotency-key")
     if key is None or not asked.verb.writes or "key" in wire.parameters(asked.verb.name):
         return await work.lanes[lane_of(asked.verb)].do(lambda: answered(asked, work))
@@ -133,6 +138,58 @@ def answered(asked: HttpCall, work: Work) -> Reply:
             return _reply(asked, _for_them(asked, value))
     except (MemoristError, OSError) as problem:
         return Reply.of_problem(problem, asked.visitor.request_id)
+
+
+class _Note(NamedTuple):
+    """A request to remember one text, read and checked."""
+
+    place: int
+    asked: HttpCall
+    draft: Draft
+
+
+def answered_together(calls: Sequence[HttpCall], work: Work) -> "list[Reply | Exception]":
+    """Answers requests to remember that wait at the same time, those of one key in one project in one transaction: in a thread."""
+    replies: dict[int, Reply | Exception] = {}
+    notes: dict[tuple[ApiKey | None, str | None], list[_Note]] = {}
+    for place, asked in enumerate(calls):
+        try:
+            project, _, given = _said(asked, work.limits.depth)
+            arguments = wire.arguments(asked.verb.name, given)
+            _bounded(asked, arguments, work)
+            if is_conversation(arguments["text"]):
+                replies[place] = answered(asked, work)
+            else:
+                note = _Note(place, asked, draft_of({**arguments, "data": arguments.get("data") or {}}))
+                notes.setdefault((asked.visitor.key, project), []).append(note)
+        except (MemoristError, OSError) as problem:
+            replies[place] = Reply.of_problem(problem, asked.visitor.request_id)
+    for (_, project), some in notes.items():
+        replies |= dict(_noted(some, project, work))
+    return [replies[place] for place in range(len(calls))]
+
+
+def _noted(notes: Sequence[_Note], project: str | None, work: Work) -> "Iterator[tuple[int, Reply | Exception]]":
+    """What is told to each. A fault of ours over one of them, which stored nothing of the others, is its own alone."""
+    kept: Sequence[Outcome | Exception]
+    try:
+        with work.memories.seen_by(notes[0].asked.visitor, project) as memory:
+            kept = memory._admit_apart([note.draft for note in notes])
+            work.files.wrote(memory)
+    except (MemoristError, OSError) as problem:
+        kept = [problem] * len(notes)
+    except Exception as fault:
+        if len(notes) == 1:
+            yield notes[0].place, fault
+        else:
+            for note in notes:
+                yield from _noted([note], project, work)
+        return
+    for (place, asked, _), outcome in zip(notes, kept, strict=True):
+        if isinstance(outcome, Outcome):
+            yield place, _reply(asked, _for_them(asked, outcome))
+        else:
+            yield place, Reply.of_problem(outcome, asked.visitor.request_id)
 
 
 def _for_them(asked: HttpCall, value: Any) -> Any:

@@ -18,7 +18,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from memorist.commands import Verb
 from memorist.errors import Invalid, MemoristError
@@ -32,13 +32,18 @@ from memorist.surfaces.http.keys import ApiKey, KeyRing
 from memorist.surfaces.wire import TurnedAway
 
 if TYPE_CHECKING:
+    from memorist.surfaces.http.verbs import HttpCall, Reply
     from memorist.surfaces.http.workers import Workers
 
-T = TypeVar("T")
+G = TypeVar("G")  # what is given
+T = TypeVar("T")  # what comes of it
+Together = Callable[[Sequence[G]], Sequence[T | Exception]]
 THREADS = {"reading": 8, "writing": 4, "waiting": 8, "long": 3, "exporting": 3}  # by lane
 ASKING = ("recall", "context", "explain", "why_not")  # verbs for workers, where there are any
 TAKES_LONG = ("audit", "backup", "compact", "doctor", "rescan", "upkeep", "merge_project", "rename_project", "erase")
 READS_NOTES = ("receipt", "log", "status")  # of the verbs that are quick, and write nothing
+GATHERINGS = 2  # threads that take what waits together: while one computes vectors, the other writes
+MOST_TOGETHER = 16  # requests of one transaction, which others wait for
 DISK_LOOK = 1.0  # seconds between two looks at the disk
 HEALTH_LOOK = 1.0  # seconds for which an answer about health holds
 IN_RAM = ":memory:"
@@ -73,17 +78,59 @@ class WorkLane:
 
     async def do(self, work: Callable[[], T]) -> T:
         """Does it in a thread of the lane. A client that goes away does not stop what was begun."""
+        self.take()
+        doing = asyncio.get_running_loop().run_in_executor(self.pool, work)
+        doing.add_done_callback(self.gone)
+        return await asyncio.shield(doing)
+
+    def take(self) -> None:
+        """Takes a place, until `gone`."""
         if self.inside >= self.most:
             raise TurnedAway("busy", f"{self.most} requests of this kind wait already; try again in a moment", 1)
         self.inside += 1
-        doing = asyncio.get_running_loop().run_in_executor(self.pool, work)
-        doing.add_done_callback(self._done)
-        return await asyncio.shield(doing)
 
-    def _done(self, doing: "asyncio.Future[T]") -> None:
+    def gone(self, doing: "asyncio.Future[T]") -> None:
         self.inside -= 1
         if not doing.cancelled():
             doing.exception()  # nobody may be left to hear of it
+
+
+class Gathering(Generic[G, T]):
+    """What is cheaper done together: a thread of a lane takes all that wait at that moment, and each gets its own answer. Used from
+    the loop of the server only."""
+
+    def __init__(self, lane: WorkLane) -> None:
+        self._lane, self._running = lane, 0
+        self._waiting: deque[tuple[G, asyncio.Future[T]]] = deque()
+
+    async def do(self, given: G, together: "Together[G, T]") -> T:
+        """Does it with whatever else waits. A client that goes away does not stop it."""
+        self._lane.take()
+        answer: asyncio.Future[T] = asyncio.get_running_loop().create_future()
+        answer.add_done_callback(self._lane.gone)
+        self._waiting.append((given, answer))
+        if self._running < GATHERINGS:
+            self._begin(together)
+        return await asyncio.shield(answer)
+
+    def _begin(self, together: "Together[G, T]") -> None:
+        some = [self._waiting.popleft() for _ in range(min(MOST_TOGETHER, len(self._waiting)))]
+        doing = asyncio.get_running_loop().run_in_executor(self._lane.pool, together, [given for given, _ in some])
+        self._running += 1
+
+        def end(doing: "asyncio.Future[Sequence[T | Exception]]") -> None:
+            self._running -= 1
+            problem = doing.exception()
+            came = doing.result() if problem is None else [problem] * len(some)
+            for (_, answer), each in zip(some, came, strict=True):
+                if isinstance(each, BaseException):
+                    answer.set_exception(each)
+                else:
+                    answer.set_result(each)
+            if self._waiting:
+                self._begin(together)
+
+        doing.add_done_callback(end)
 
 
 @dataclass(slots=True)
@@ -352,6 +399,7 @@ class Work:
         self.sessions = Seats("sessions of MCP", limits.sessions, limits.sessions_of_key)
         self.calls = Seats("calls by MCP", limits.calls, limits.calls_of_key)
         self.lanes = {name: WorkLane.of(name, limits.waiting) for name in THREADS}
+        self.notes: Gathering[HttpCall, Reply] = Gathering(self.lanes["writing"])
         self.disk = Disk(memories.path, memories)
         self._asking, self._asked, self._health = asyncio.Lock(), -HEALTH_LOOK, dict[str, str]()
         self.spools = 0  # imports that are on their way
