@@ -164,16 +164,20 @@ def admit_apart(
     be accepted, or a person has to be asked, it raises, and nothing is stored or asked: then each is admitted by itself."""
     now, threads = by.now(), Threads(by, home)
     drafts = [_about_files(draft, by, home) if draft.files else draft for draft in drafts]
-    cleaned = [checked(None, draft, by, home, now, threads) for draft in drafts]
-    if any(isinstance(each, Outcome) or reason_to_ask(Effect("added", None, each), by) for each in cleaned):
-        raise Refused("one of these has to be looked at by itself; admit them one by one")
-    clean, judge = [each for each in cleaned if isinstance(each, Record)], partial(decide, policy, twins=twins)
-    vectors = by.writer.generations.ahead(clean)
+    clean = [_by_rule(checked(None, draft, by, home, now, threads), by) for draft in drafts]
+    vectors, judge = by.writer.generations.ahead(clean), partial(decide, policy, twins=twins)
     with by.writer.transaction():
         return [
             _settled([draft], [record], judge, by, now, None, vectors)[0]
             for draft, record in zip(drafts, clean, strict=True)
         ]
+
+
+def _by_rule(record: Clean | Outcome, by: Caller) -> Clean:
+    """The record, about which nobody has to be asked."""
+    if isinstance(record, Outcome) or reason_to_ask(Effect("added", None, record), by):
+        raise Refused("one of these has to be looked at by itself; admit them one by one")
+    return record
 
 
 def admit_each(given: Sequence[tuple[Draft, Caller]], home: str, batch: str | None = None) -> list[Outcome]:
