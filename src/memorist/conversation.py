@@ -183,7 +183,7 @@ class Conversation(Engine):
             pass
         return outcomes
 
-    def _admit_apart(self, wanted: "Sequence[Draft]") -> "builtins.list[Outcome | MemoristError]":
+    def _admit_apart(self, wanted: "Sequence[Draft]") -> "builtins.list[Outcome | Exception]":
         """Keeps drafts that have nothing to do with one another, in one transaction if none of them needs another look: what became
         of each, in a batch of its own, or why it was not kept."""
         if len(wanted) == 1:
@@ -193,15 +193,15 @@ class Conversation(Engine):
             stored = remember.gate.admit_apart(some, caller, self.home, self.design.conflicts, self.design.twins)
         except StoreUnavailable as problem:  # which it is for all of them
             return [problem] * len(wanted)
-        except MemoristError:  # of one of them, which is told what it is by itself
+        except Exception:  # over one of them, which is told what it is by itself
             return [self._admitted(draft) for draft in wanted]
         self._heard(some, stored)
         return [*map(self._kept, some, stored)]
 
-    def _admitted(self, draft: "Draft") -> "Outcome | MemoristError":
+    def _admitted(self, draft: "Draft") -> "Outcome | Exception":
         try:
             return self._admit([draft])[0]
-        except MemoristError as problem:
+        except Exception as problem:  # whoever handed it in hears of it
             return problem
 
     def _tagged(self, drafts: "Sequence[Draft]") -> "Sequence[Draft]":

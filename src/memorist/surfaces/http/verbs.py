@@ -162,34 +162,34 @@ def answered_together(calls: Sequence[HttpCall], work: Work) -> "list[Reply | Ex
             else:
                 note = _Note(place, asked, draft_of({**arguments, "data": arguments.get("data") or {}}))
                 notes.setdefault((asked.visitor.key, project), []).append(note)
-        except (MemoristError, OSError) as problem:
-            replies[place] = Reply.of_problem(problem, asked.visitor.request_id)
+        except Exception as problem:
+            replies[place] = _of_its_own(problem, asked)
     for (_, project), some in notes.items():
         replies |= dict(_noted(some, project, work))
     return [replies[place] for place in range(len(calls))]
 
 
 def _noted(notes: Sequence[_Note], project: str | None, work: Work) -> "Iterator[tuple[int, Reply | Exception]]":
-    """What is told to each. A fault of ours over one of them, which stored nothing of the others, is its own alone."""
     kept: Sequence[Outcome | Exception]
     try:
         with work.memories.seen_by(notes[0].asked.visitor, project) as memory:
             kept = memory._admit_apart([note.draft for note in notes])
             work.files.wrote(memory)
-    except (MemoristError, OSError) as problem:
+    except Exception as problem:
         kept = [problem] * len(notes)
-    except Exception as fault:
-        if len(notes) == 1:
-            yield notes[0].place, fault
-        else:
-            for note in notes:
-                yield from _noted([note], project, work)
-        return
     for (place, asked, _), outcome in zip(notes, kept, strict=True):
-        if isinstance(outcome, Outcome):
-            yield place, _reply(asked, _for_them(asked, outcome))
-        else:
-            yield place, Reply.of_problem(outcome, asked.visitor.request_id)
+        try:
+            told = outcome if isinstance(outcome, Exception) else _reply(asked, _for_them(asked, outcome))
+        except Exception as fault:
+            told = fault
+        yield place, _of_its_own(told, asked) if isinstance(told, Exception) else told
+
+
+def _of_its_own(problem: Exception, asked: HttpCall) -> Reply | Exception:
+    """What one request is told of its problem; a fault of ours is told as any other, and to nobody else."""
+    if isinstance(problem, MemoristError | OSError):
+        return Reply.of_problem(problem, asked.visitor.request_id)
+    return problem
 
 
 def _for_them(asked: HttpCall, value: Any) -> Any:

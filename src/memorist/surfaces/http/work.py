@@ -43,7 +43,7 @@ ASKING = ("recall", "context", "explain", "why_not")  # verbs for workers, where
 TAKES_LONG = ("audit", "backup", "compact", "doctor", "rescan", "upkeep", "merge_project", "rename_project", "erase")
 READS_NOTES = ("receipt", "log", "status")  # of the verbs that are quick, and write nothing
 GATHERINGS = 2  # threads that take what waits together: while one computes vectors, the other writes
-MOST_TOGETHER = 16  # requests of one transaction, which others wait for
+MOST_TOGETHER = 8  # requests of one transaction: others wait for it, and as many get vectors of a slow model at once
 DISK_LOOK = 1.0  # seconds between two looks at the disk
 HEALTH_LOOK = 1.0  # seconds for which an answer about health holds
 IN_RAM = ":memory:"
@@ -112,6 +112,12 @@ class Gathering(Generic[G, T]):
         if self._running < GATHERINGS:
             self._begin(together)
         return await asyncio.shield(answer)
+
+    def close(self, together: "Together[G, T]") -> None:
+        """Lets the lane do what still waits, for clients that are gone."""
+        while self._waiting:
+            some = [self._waiting.popleft() for _ in range(min(MOST_TOGETHER, len(self._waiting)))]
+            self._lane.pool.submit(together, [given for given, _ in some])
 
     def _begin(self, together: "Together[G, T]") -> None:
         some = [self._waiting.popleft() for _ in range(min(MOST_TOGETHER, len(self._waiting)))]
@@ -431,6 +437,9 @@ class Work:
 
     def close(self) -> None:
         """Finishes what was begun, and closes."""
+        from memorist.surfaces.http.verbs import answered_together
+
+        self.notes.close(lambda calls: answered_together(calls, self))
         for lane in self.lanes.values():
             lane.pool.shutdown(wait=True)
         self.files.close()
