@@ -12,7 +12,9 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from functools import partial
+from itertools import cycle
 from pathlib import Path
 
 from bench.baselines import Embed
@@ -229,6 +231,8 @@ def hooks(size: int = 10_000) -> Iterator[Measure]:
         yield Measure(
             f"hook at the start of a session, {cold}", min(start(f"cold{n}") for n in range(5)), "ms CPU", 350
         )
+        closing = min(_closing_cpu_ms(place, there, f"closed{n}") for n in range(5))
+        yield Measure(f"hook at a start that closes the session before it, {cold}", closing, "ms CPU", 350)
         if not hasattr(socket, "AF_UNIX"):
             return
         words = [sys.executable, "-m", "memorist", "serve", "--port", "0"]
@@ -251,9 +255,22 @@ def _wait_for(file: Path) -> None:
         time.sleep(0.1)
 
 
-def _hook_cpu_ms(event: str, environment: Mapping[str, str], session: str) -> float:
-    given = {"session_id": session, "prompt": Corpus(10).question()}
+def _hook_cpu_ms(event: str, environment: Mapping[str, str], session: str, **more: str) -> float:
+    given = {"session_id": session, "prompt": Corpus(10).question(), **more}
     return child_cpu_ms(["hook", "claude-code", event], json.dumps(given).encode(), environment)
+
+
+def _closing_cpu_ms(place: Path, environment: Mapping[str, str], session: str) -> float:
+    """A start after a session of ten messages, in two of which something is decided."""
+    said = Corpus(11).memories(10)
+    texts = [f"We decided that {next(said)}", f"From now on {next(said)}", *said]
+    file, roles = place / f"{session}.jsonl", cycle(("user", "assistant"))
+    messages = [{"role": role, "content": text} for text, role in zip(texts, roles, strict=False)]
+    lines = [{"type": each["role"], "uuid": f"{session}{n}", "message": each} for n, each in enumerate(messages)]
+    when = {"sessionId": session, "timestamp": datetime.now(UTC).isoformat()}
+    file.write_text("".join(json.dumps({**each, **when}) + "\n" for each in lines), encoding="utf-8")
+    _hook_cpu_ms("SessionEnd", environment, session, transcript_path=str(file))
+    return _hook_cpu_ms("SessionStart", environment, f"after {session}")
 
 
 def json_file(size: int = 10_000) -> Iterator[Measure]:

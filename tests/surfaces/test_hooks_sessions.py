@@ -2,6 +2,7 @@
 
 import json
 import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -9,7 +10,8 @@ import pytest
 
 from memorist import Memory
 from memorist.store import captures
-from memorist.surfaces.agents import capture
+from memorist.store.meaning import A_FEW
+from memorist.surfaces.agents import capture, moments
 from memorist.surfaces.agents.clients import CLIENTS
 from memorist.surfaces.cli import verbs
 from surfaces.hooked import line, say, told
@@ -171,3 +173,42 @@ def test_gemini_says_that_it_compacts_before_every_turn_and_does_not(work: Path)
     assert "16" in told("gemini", "BeforeAgent", **QUESTION)
     told("gemini", "PreCompress", trigger="auto")
     assert told("gemini", "BeforeAgent", **QUESTION) == ""
+
+
+STARTED = """
+import json, os, sys
+from memorist.surfaces.agents import hooks
+given = {"session_id": "s2", "cwd": os.getcwd(), "source": "startup"}
+hooks.answer("claude-code", "SessionStart", json.dumps(given).encode(), lambda said: None)
+print("numpy" in sys.modules)
+"""
+
+
+def test_a_start_that_closes_a_session_makes_no_vectors_and_the_next_prompt_does(work: Path) -> None:
+    file = work.parent / "s1.jsonl"
+    given = {"transcript_path": str(file)}
+    told("claude-code", "SessionStart", source="startup", **given)
+    asked = [line("user", f"Please look at part {n} of the parser", f"u{n}") for n in range(4)]
+    file.write_text("".join([line("user", SAID, "u9"), *asked]))
+    told("claude-code", "SessionEnd", reason="exit", **given)
+    done = subprocess.run([sys.executable, "-c", STARTED], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "False", "the start loaded what makes vectors"
+    with Memory() as memory:
+        assert {each.kind for each in memory.list(limit=100)} >= {"turn", "summary", "decision"}  # it was closed
+        assert memory._tools.meaning.waiting(100) >= 7  # five turns, what was found in one, the summary
+    assert "Zanzibar" in told("claude-code", "UserPromptSubmit", session_id="s2", prompt=ASKED)
+    with Memory() as memory:
+        assert memory._tools.meaning.waiting(100) == 0
+
+
+def test_what_a_prompt_has_no_time_to_embed_waits_for_the_next(work: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(moments, "EMBEDDING", 0.0)
+    with Memory() as memory:
+        memory._writer.generations.later = True
+        memory.remember_many([f"Parser {n} reads invoices of supplier {n}" for n in range(2 * A_FEW)])
+    waited = []
+    for n in range(3):
+        told("claude-code", "UserPromptSubmit", session_id=f"s{n}", prompt="Which parser reads supplier 3?")
+        with Memory() as memory:
+            waited.append(memory._tools.meaning.waiting(100))
+    assert waited == [A_FEW, 0, 0]

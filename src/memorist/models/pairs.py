@@ -225,9 +225,9 @@ class Unstored:
         self._texts.append(text)
 
     def nearest(self, text: str, most: int) -> list[str]:
-        """The names of those that mean the most alike."""
-        if not self._names:
-            return []
+        """The names of those that mean the most alike; all, where they are so few that there is nothing to choose."""
+        if len(self._names) <= most:
+            return list(self._names)
         cosines = self._table()[-UNSTORED_AT_MOST:] @ _vector(text)
         best = cosines.argsort()[: -most - 1 : -1]
         return [self._names[-len(cosines) :][place] for place in best.tolist()]

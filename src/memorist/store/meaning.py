@@ -50,6 +50,7 @@ LEFT_AT_MOST = 50
 REST = 30.0  # seconds in which no question waits for an embedder that has just failed one
 LATE = "meaning was left out: the embedder did not answer before the deadline, so words alone answer"
 EMBEDDED_AT_ONCE = 500  # rows that get their vectors in one transaction
+A_FEW = 8  # the same, while somebody waits
 SOON = 8  # records of one write that a model on this machine embeds right after it, though it is not cheap
 SOON_IN = 0.05  # seconds a row, if it does not take longer than that
 MOST_TOLD = 100  # rows that wait, in an answer; more are not counted
@@ -229,11 +230,11 @@ class Meaning:
         until = f"{old} answers" if old else "words alone find them"
         return f"the vectors of {shown(wanted)} are made by `memorist upkeep`: {rows}; until then {until}"
 
-    def waiting(self, most: int) -> int:
-        """How many index rows wait for a vector of one of this process's models; counted up to `most`. None does on a layer
-        that has another model and stays with it."""
+    def waiting(self, most: int, models: Sequence[OwnModel] | None = None) -> int:
+        """How many index rows wait for a vector of one of these models, or of all that this process has; counted up to `most`. None
+        does on a layer that has another model and stays with it."""
         count, living = 0, self.living()
-        for each in self.models:
+        for each in self.models if models is None else models:
             wanted = each.wanted or NONE
             had = {layer for mine in _those(living, each.layers, wanted) for layer in mine.layers}
             layers = each.among(had.union(self.may_move(each, living)))
@@ -331,6 +332,7 @@ class Generations:
     def __init__(self, meaning: Meaning) -> None:
         self.meaning = meaning
         self.store = meaning.store
+        self.later = False  # vectors that come cheap wait for `catch_up_later`, so that nothing is loaded for them
         # The living generations when every layer had its model, and which were ours: most writes find them so.
         self._settled: tuple[list[Generation] | None, list[Generation]] = (None, [])
 
@@ -339,7 +341,7 @@ class Generations:
     def ahead(self, records: Sequence[Record]) -> Mapping[str, Ahead]:
         """The vectors of what is about to be written, if they come cheap, before anybody has to wait for the store."""
         found: dict[str, Ahead] = {}
-        for model in self.meaning.models if self.store.writable else ():
+        for model in self.meaning.models if self.store.writable and not self.later else ():
             some = [record for record in records if layer_of(record.kind, record.state) in model.layers]
             embedder = model.embedder() if some and model.choice.cheap else None
             found |= self._ahead(embedder, some) if embedder is not None else {}
@@ -391,7 +393,7 @@ class Generations:
         and then no model is even loaded. A model on this machine that is not cheap is asked for a few only."""
         few = 0 < len(numbers) <= SOON
         for model in self.meaning.models:
-            if model.choice.cheap or (few and model.choice.local and model.pace <= SOON_IN):
+            if (model.choice.cheap and not self.later) or (few and model.choice.local and model.pace <= SOON_IN):
                 for some in parts(numbers, EMBEDDED_AT_ONCE):
                     try:
                         self._catch_up(model, some)
@@ -413,6 +415,25 @@ class Generations:
             begun, rows = time.perf_counter(), self.store.unembedded(each.id, numbers=numbers, layers=model.layers)
             self.fill(each, rows)
             model.pace = (time.perf_counter() - begun) / max(1, len(rows))
+
+    def catch_up_later(self, seconds: float) -> None:
+        """Embeds for so long what was written `later`."""
+        until = time.monotonic() + seconds
+        try:
+            for mine in self._cheap_that_wait():
+                for _ in self.filling(mine, A_FEW):
+                    if time.monotonic() >= until:
+                        return
+        except MemoristError as problem:  # it waits on
+            self.meaning.failed(problem)
+
+    def _cheap_that_wait(self) -> list[Generation]:
+        cheap = [model for model in self.meaning.models if model.choice.cheap]
+        if not self.store.writable or not self.meaning.waiting(1, cheap):
+            return []
+        with self.store.transaction():
+            ours = self.ours()
+        return [mine for each in cheap for mine in _those(ours, each.layers, each.wanted or NONE, state="current")]
 
     def _packed(self, embedder: Embedder, texts: Sequence[str]) -> list[bytes]:
         packed = pack(checked(embedder, texts)) if texts else []
@@ -461,7 +482,18 @@ class Generations:
             kept = [model for model in dict.fromkeys(left) if model != wanted]
             self.store.write(Commit(settings={LEFT: json.dumps(kept[-LEFT_AT_MOST:])}))
 
-    # ------------------------------------------------------------ for upkeep
+    # ------------------------------------------------------------ what waits
+
+    def filling(self, generation: Generation, most: int) -> Iterator[int]:
+        """One pass over the rows without a vector, so many at once, and how many got one each time. A row that changes meanwhile
+        is left for the next pass. It ends if another process has moved the store to another model: the rest would never be
+        read, and may cost money."""
+        after, layers = 0, self.meaning.layers_of(generation.model)
+        while self.meaning.is_alive(generation) and (
+            pieces := self.store.unembedded(generation.id, after, most, layers=layers)
+        ):
+            after = pieces[-1].row
+            yield self.fill(generation, pieces)
 
     def fill(self, generation: Generation, pieces: Sequence[Piece]) -> int:
         """Embeds these rows, then puts the vectors of those whose text is still the same; how many they were."""

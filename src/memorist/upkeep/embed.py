@@ -74,7 +74,7 @@ class Embed:
 
     def _complete(self, mine: Generation, embedder: Embedder) -> Iterator[int]:
         for _ in range(TRIES):
-            yield from self._fill(mine, embedder)
+            yield from self.generations.filling(mine, EMBEDDED_AT_ONCE if embedder.cheap else SLOWLY)
             if mine.state == "current" or not self.meaning.is_alive(mine):
                 return
             self._verify(mine, embedder)
@@ -89,15 +89,6 @@ class Embed:
                 checked(embedder, ["ready?"])  # a server is asked for its dimension here, and not inside a transaction
         with self.meaning.store.transaction():
             return self.generations.ours(upkeep=True, switch=self.switch)
-
-    def _fill(self, mine: Generation, embedder: Embedder) -> Iterator[int]:
-        """One pass over the rows without a vector. A row that changes meanwhile is left for the next pass. It ends if
-        another process has moved the store to another model: the rest would never be read, and may cost money."""
-        after, most = 0, EMBEDDED_AT_ONCE if embedder.cheap else SLOWLY
-        layers, bare = self.meaning.layers_of(mine.model), self.meaning.store.unembedded
-        while self.meaning.is_alive(mine) and (pieces := bare(mine.id, after, most, layers=layers)):
-            after = pieces[-1].row
-            yield self.generations.fill(mine, pieces)
 
     def _verify(self, mine: Generation, embedder: Embedder) -> None:
         """Embeds some texts again: a model that gives different vectors for the same text must not answer questions."""

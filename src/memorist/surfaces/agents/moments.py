@@ -36,8 +36,9 @@ from memorist.worth import TYPED
 SURFACE = "hook"
 TELLS = ("start", "prompt", "helper")  # moments at which something may be told
 WAIT = 0.25  # seconds for another writer; an agent waits for all of it
-READING = 0.1  # seconds that a session which starts reads in the transcripts of others
-CLOSING = 0.3  # seconds of a start after which no other session is read or closed
+READING = 0.05  # seconds that a session which starts reads in the transcripts of others
+CLOSING = 0.15  # seconds of a start after which no other session is read or closed
+EMBEDDING = 0.03  # seconds of a prompt for what a start has kept without vectors; the rest waits for the next
 COMPACTING = 5.0  # seconds that are read before a compaction; what is left is read later
 HEAD_LINES, HEAD_BYTES = 50, 1 << 20  # lines of a transcript, and bytes of each, in which its folder is looked for
 FEW = 3  # memories at a prompt, where chances are known (docs/why/0072)
@@ -153,6 +154,7 @@ def _memory(agent: Agent, moment: Moment) -> Memory:
     memory = Memory(chat="none", wait=WAIT)
     memory.access = replace(memory.access, origin="agent", surface=SURFACE, actor=agent.name)
     memory.design = _design(memory.design, moment)
+    memory._writer.generations.later = moment == "start"  # to load what makes vectors takes a third of a start
     return memory
 
 
@@ -192,6 +194,7 @@ def _told(memory: Memory, agent: Agent, moment: Moment, given: Mapping[str, Any]
         }
         limit = FEW if _knows_chances(memory.design) else None
         asked = in_english(prompt, _holder(memory))
+        memory._writer.generations.catch_up_later(EMBEDDING)
         wish = replace(wish, query=asked, shown=shown, min_relevance=ENOUGH, further=FURTHER, limit=limit, where=where)
     return memory._context(wish).text
 
