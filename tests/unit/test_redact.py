@@ -1,16 +1,17 @@
 """Are secrets taken out, all of them, and nothing else? No real key is in here: every sample is generated."""
 
 import random
+import re
 
 import pytest
-from hypothesis import example, given
+from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from conftest import rounds
-from memorist.redact import Redactor, Secret
-from memorist.redact.formats import RULES
+from memorist.redact import Redactor, Secret, too_plain
+from memorist.redact.formats import GLUED, RULES, Rule
 from memorist.redact.scan import everywhere
-from trust.secret_samples import CONTEXTS, FORMATS, FRAMES, PLACEHOLDERS, key_block, make, negatives
+from trust.secret_samples import CONTEXTS, FORMATS, FRAMES, HIDING, NAMED, PLACEHOLDERS, key_block, make, negatives
 
 redactor = Redactor(b"a test key")
 
@@ -52,6 +53,48 @@ def test_a_fresh_process_finds_the_same_without_building_rules_for_plain_words()
     everywhere.cache_clear()
     assert Redactor(b"key").find("which port does the billing service run on?") == []
     assert everywhere.cache_info().currsize == 0
+
+
+SHORTEST_RUN = re.compile(r"\{(\d+),\d*\}")
+
+
+@pytest.mark.parametrize("rule", [*RULES, *GLUED], ids=lambda rule: rule.type)
+def test_nothing_that_a_rule_fits_is_plain(rule: Rule) -> None:
+    fits = SHORTEST_RUN.sub(r"{\1}", rule.pattern.replace(r"\z", r"\Z"))
+    texts = st.from_regex(fits, fullmatch=True, alphabet=st.characters(codec="ascii"))
+
+    @settings(max_examples=20, suppress_health_check=list(HealthCheck), deadline=None)
+    @given(texts)
+    def law(text: str) -> None:
+        assert not too_plain(text)
+
+    law()
+
+
+def test_no_secret_is_plain_however_it_is_written_and_hidden() -> None:
+    rng, redactor = random.Random("plain"), Redactor(b"key")
+    redactor.redact("password = x9Kq2LmP7v")  # builds the rules, so that plain texts are looked at too
+    keys = [make(rng, parts) for _, *parts in FORMATS]
+    hidden = (hide(key) for key in keys for hide in HIDING.values())
+    framed = (frame.format(make(rng, parts)) for _, frame, parts in CONTEXTS)
+    named = (frame.format(value(rng)) for frame, value in NAMED for _ in range(rounds(50)))
+    short = (
+        "db_pw = s3cr3t-7x",
+        "dbPw: s3cr3t-7x",
+        "dropbox = k3jd8s0aqpz71mx",
+        "-u me:hunter22",
+        "--user me:hunter22",
+    )
+    written = (frame.format(text) for frame in FRAMES for text in (*keys, *hidden))
+    assert [text for text in (*written, *framed, *named, *short) if too_plain(text) and redactor.find(text)] == []
+
+
+def test_ids_and_long_words_are_plain() -> None:
+    for text in (
+        "session 0b0f5d4c-58c6-4b6c-9a57-2c1f6a3e9d10 of project/github.com/acme/webshop",
+        "src/billing/internationalization.py handles getUserByInvoiceNumber, since 2024-03-01",
+    ):
+        assert too_plain(text)
 
 
 def test_a_text_is_judged_by_itself_whatever_was_looked_at_before_it() -> None:

@@ -247,6 +247,15 @@ _IN_PARTS = (
     Rule("openai-key", rf"sk-(?:proj|svcacct|admin)-{_W}{{9,99}}T3BlbkFJ{_W}{{20,}}|sk-{_A}{{20}}T3BlbkFJ{_A}{{20}}"),
 )
 _SHORTEST = re.compile(r"\{(\d\d+),\d*\}")
+# What each of those below has at its beginning: a text without any of these letters, blanks taken out, has no such key.
+BEGINNINGS = (
+    *"AKIA ASIA ABIA ACCA AGE-SECRET AIza AKCp ATATT3 CFPAT- FLWSEC GOCSPX- HRKU- NRAK- PMAK- SG. _v1_ amzn.mws. api_org_".split(),
+    *"bkat_ bkua_ dapi dckr_ dt0 eyJ fm1 fm2_ fo1_ ghp_ gho_ ghr_ ghs_ ghu_ github_pat_ glagent- glc_ glcbt- gldt- glft-".split(),
+    *"glpat- glptt- glrt- glsa_ glsoat- gsk_ hf_ hvb. hvr. hvs. jina_ k_live_ k_prod_ k_test_ lin_ npm_ ntn_ nvapi- ops_ey".split(),
+    *"phx_ pnb_ pnu_ pplx- pscale_ pul- pypi- r8_ rubygems_ rzp_ sb_secret_ sbp_ sha256~ shpat_ shpca_ shppa_ shpss_ sk-".split(),
+    *"sk.ey sntry sq0 tskey- tvly- whsec_ xai- xapp- xox ya29.".split(),
+    *(f"fig{one}{other}_" for one in "dou" for other in ("", "r", "h")),
+)
 GLUED = tuple(  # as short as they come: what follows may be prose
     Rule(rule.type, _SHORTEST.sub(r"{\1}", rule.pattern), _scattered)
     for rule in (*_TOKENS, *_IN_PARTS)

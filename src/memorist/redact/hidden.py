@@ -74,10 +74,11 @@ def hidden_in(text: str, look: Look, shapes: Look) -> Iterator[Hidden]:
             found = list(look(view.text))
             yield from view.spans(found)
             yield from view.spans([(type, start, end) for type, start, end, _ in _joined(view.text)])
-    unbroken = _unbroken(text)
-    if unbroken is not None:
-        yield from unbroken.spans(shapes(unbroken.text))
-    yield from _encoded(text, look)
+    whole = unbroken(text)
+    if whole != text:
+        view = Uncovered(whole, lambda: _pieces([(*each.span(), "") for each in _BREAK.finditer(text)]))
+        yield from view.spans(shapes(whole))
+    yield from encoded(text, look)
     yield from _joined(text)
 
 
@@ -152,7 +153,7 @@ def _pieces(places: Sequence[tuple[int, int, str]]) -> list[tuple[int, int, int]
 # ---------------------------------------------------------------- encoded
 
 
-def _encoded(text: str, look: Look) -> Iterator[Hidden]:
+def encoded(text: str, look: Look) -> Iterator[Hidden]:
     """Runs that are base64 or hexadecimal of a text with a secret in it: all of the run goes."""
     for run in _ENCODED.finditer(text):
         for plain in _decoded(run[0]):
@@ -189,17 +190,19 @@ _TEXT_BEGINS = re.compile(rb"[\t\n\r -~]{6}")
 # ---------------------------------------------------------------- in pieces, or glued
 
 
-def _unbroken(text: str) -> Uncovered | None:
+def unbroken(text: str) -> str:
     """The text without the breaks inside of what is too long for a line: line breaks, and quotes between two literals."""
-    joined = _BREAK.sub("", text)
-    if joined == text:
-        return None
-    return Uncovered(joined, lambda: _pieces([(*each.span(), "") for each in _BREAK.finditer(text)]))
+    return _BREAK.sub("", text)
+
+
+def without_blanks(text: str) -> str:
+    """The text without blanks, line breaks and quotes."""
+    return text.translate(_BLANK)
 
 
 def _joined(text: str) -> Iterator[Hidden]:
     """Keys of a kind that cannot be mistaken, glued to other words or broken by blanks, line breaks and quotes."""
-    joined = text.translate(_BLANK)
+    joined = without_blanks(text)
     found = list(glued().found(joined.encode("utf-8", "surrogatepass")))
     if not found:
         return

@@ -447,8 +447,9 @@ class Writer:
     def note(self, receipt: Receipt) -> None:
         """Puts a recall into the buffer, which is written at once if somebody listens, unless that was done just before."""
         line = self._with_redacted(receipt, ("query", "session", "actor", "surface"))
-        if self._redactor.find("\n".join(strings_in(line.rendered))):
-            line = replace(line, rendered=self._redact_data(line.rendered))
+        rendered = line.rendered or {}  # "tokens", a name of ours in it, would look like one of a secret
+        if self._redactor.find("\n".join(strings_in(list(rendered.values())))):
+            line = replace(line, rendered=self._redact_data(rendered))
         self.note_cleaned([line])
 
     def note_cleaned(self, lines: Sequence[Receipt]) -> None:
