@@ -18,7 +18,6 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeVar
 
 from memorist.errors import Invalid, MemoristError, ModelUnavailable
 from memorist.lazy import dataclass
-from memorist.text.patterns import regex
 from memorist.text.visible import quoted, visible
 
 if TYPE_CHECKING:
@@ -421,10 +420,10 @@ CACHED_WORDS = 65_536
 UNKNOWN = "[UNK]"
 
 # Ideographs stand alone; these are the blocks BERT names, later extensions are not among them.
-_IDEOGRAPHS = regex(
-    "[\u4e00-\u9fff\u3400-\u4dbf\U00020000-\U0002a6df\U0002a700-\U0002b73f\U0002b740-\U0002b81f"
-    "\U0002b920-\U0002ceaf\uf900-\ufaff\U0002f800-\U0002fa1f]"
-)
+_IDEOGRAPHS = (
+    range(0x3400, 0x4DC0), range(0x4E00, 0xA000), range(0xF900, 0xFB00), range(0x20000, 0x2A6E0), range(0x2A700, 0x2B740),
+    range(0x2B740, 0x2B820), range(0x2B920, 0x2CEB0), range(0x2F800, 0x2FA20),
+)  # fmt: skip
 
 
 class _Alphabet(dict[int, str]):
@@ -443,9 +442,13 @@ def _kept(code: int) -> str:
         return ""
     if char.isspace():
         return " "
-    plain = "".join(part for part in unicodedata.normalize("NFD", char) if unicodedata.category(part) != "Mn")
-    lowered = "".join(f" {part} " if _alone(part) else part.lower() for part in plain)
-    return f" {lowered} " if _IDEOGRAPHS.match(char) else lowered
+    parts = (part for part in unicodedata.normalize("NFD", char) if unicodedata.category(part) != "Mn")
+    lowered = "".join(f" {part} " if _alone(part) else part.lower() for part in parts)
+    return f" {lowered} " if _is_ideograph(code) else lowered
+
+
+def _is_ideograph(code: int) -> bool:
+    return any(code in block for block in _IDEOGRAPHS)
 
 
 def _alone(char: str) -> bool:

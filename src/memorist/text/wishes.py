@@ -3,8 +3,10 @@
 import re
 from typing import Literal
 
+from memorist.text.patterns import regex
+
 # At the beginning of a clause: "I remember that day" and "a way to remember it" ask for nothing.
-WISH = re.compile(
+WISH = regex(
     r"(?:^|(?<=[,;:.–—-] )|(?<=\band )|(?<=\bbut )|(?<=\bso )|(?<=\bund ))\s{0,3}(?:(?:please|also|always|just|bitte)\s{1,3})?"
     r"(?:remember|note|keep in mind|(?:don't|do not) forget|for the record|(?:make|take) (?:a )?note|write (?:this|that|it) down"
     r"|merke? dir|vergiss nicht|denke? dar?an|notiere?|schreibe? (?:dir )?auf)"
@@ -16,7 +18,7 @@ WISH = re.compile(
 _SENTENCE = r"(?:^|(?<=[.!?…] ))\s{0,3}(?:(?:please|also|ok(?:ay)?|and|bitte|und|also),? ){0,2}"
 _CLAUSE = r"(?:^|(?<=[.!?…,;:–—-] )|(?<=\band )|(?<=\bso )|(?<=\bund ))\s{0,3}"
 _FROM_NOW = r"(?:from (?:now|today) on|going forward|ab (?:jetzt|sofort|heute)|von (?:nun|jetzt) an|(?:zu)?künftig)"
-LASTS = re.compile(
+LASTS = regex(
     rf"{_CLAUSE}{_FROM_NOW}\b|\b{_FROM_NOW}[.!]?$|{_SENTENCE}in (?:(?:the )?future|zukunft)\b"
     rf"|{_SENTENCE}(?:always|never|immer|stets|nie|niemals) (?!mind\b|\w+(?:[^s\W]s|ed|ing)\b)"
     rf"|{_SENTENCE}(?:remember|note|keep in mind|for the record|don'?t forget|merke? dir|vergiss nicht|denke? dar?an|notiere?)"
@@ -24,12 +26,12 @@ LASTS = re.compile(
     rf"|{_SENTENCE}(?:decision|decided|agreed|entscheidung|beschluss|beschlossen|entschieden|vereinbart) ?:",
     re.IGNORECASE,
 )
-_DECIDED = re.compile(
+_DECIDED = regex(
     rf"{_SENTENCE}(?:(?:we|i|the team)(?:'ve| have)?(?: just| now| also| all)? (?:decided|agreed)\b"
     r"|(?:wir|ich|das team) (?:haben?|hat) .{0,200}\b(?:entschieden|beschlossen|geeinigt|vereinbart)\b)",
     re.IGNORECASE,
 )
-_WORK = re.compile(
+_WORK = regex(
     r"\?|\b(?:please|can you|could you|let's|i need|bitte|kannst du|könntest du)\b"
     r"|(?:^|[.!…,;:–—-] )\s{0,3}(?:(?:and|but|so|then|now|und|aber|dann|also|jetzt) ){0,2}"
     r"(?:add|adapt|adjust|apply|bring|build|bump|change"
@@ -48,7 +50,7 @@ _PLACES: dict[Place, str] = {
     "global": r"(?:for|in|across) (?:all|every)(?: (?:of )?(?:my|our))? projects?|(?:für|in) allen? projekten?",
 }
 PLACES: dict[Place, re.Pattern[str]] = {
-    place: re.compile(rf"[,;]?\s{{0,3}}(?:\((?:{words})\)|\b(?:{words})\b):?", re.IGNORECASE)
+    place: regex(rf"[,;]?\s{{0,3}}(?:\((?:{words})\)|\b(?:{words})\b):?", re.IGNORECASE)
     for place, words in _PLACES.items()
 }
 

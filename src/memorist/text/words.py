@@ -152,7 +152,8 @@ def plain_words(text: str) -> list[str]:
     >>> plain_words("Ça va? That's été!")
     ['ca', 'va', 'that', 's', 'ete']
     """
-    return _ASCII_LETTERS.findall(text.lower()) if text.isascii() else _LETTERS.findall(_folded(text).casefold())
+    folded = _folded(text).casefold()
+    return (_ASCII_LETTERS if folded.isascii() else _LETTERS).findall(folded)
 
 
 def _asked(text: str) -> Iterator[tuple[str, bool]]:
@@ -172,7 +173,8 @@ def _asked_before(raw: str, languages: int) -> tuple[tuple[str, bool], ...]:
 @lru_cache(maxsize=1 << 12)
 def _telling(raw: str) -> int:
     """What a stretch without whitespace says about the language of the question."""
-    found = _ASCII_LETTERS.findall(raw) if raw.isascii() else _LETTERS.findall(_folded(raw))
+    folded = _folded(raw)
+    found = (_ASCII_LETTERS if folded.isascii() else _LETTERS).findall(folded)
     words = [word.casefold() for word in found if not _in_capitals(word)]
     return sum(evidence(word, word in STOP_WORDS) for word in words)
 
@@ -191,7 +193,8 @@ def _tokens(raw: str) -> tuple[str, ...]:
 
 def _read(raw: str, asking: bool, languages: int = 0) -> Iterator[tuple[str, bool]]:
     """Every token of one stretch without whitespace, and whether it is a stop word, in English or one of these languages."""
-    for piece in _ASCII_PIECE.finditer(raw) if raw.isascii() else _PIECE.finditer(_folded(raw)):
+    folded = _folded(raw)
+    for piece in (_ASCII_PIECE if folded.isascii() else _PIECE).finditer(folded):
         if piece.lastgroup == "run":
             yield from ((token, False) for token in _grams(piece[0], asking))
         elif piece.lastgroup == "picture":
@@ -201,6 +204,8 @@ def _read(raw: str, asking: bool, languages: int = 0) -> Iterator[tuple[str, boo
 
 
 def _folded(raw: str) -> str:
+    if raw.isascii():
+        return raw
     decomposed = unicodedata.normalize("NFKD", raw)
     return unicodedata.normalize("NFC", decomposed.translate(_ALPHABET))
 
