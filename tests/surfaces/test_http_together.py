@@ -1,6 +1,8 @@
 """Notes that many clients hand in at once share a transaction, and nothing else: each has its own answer, batch and fault."""
 
-from collections.abc import Callable
+import asyncio
+import threading
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
@@ -12,6 +14,7 @@ from memorist import Client, Memory
 from memorist.errors import Conflict, Invalid, MemoristError, StoreUnavailable
 from memorist.records import Draft, Outcome
 from memorist.remember import gate
+from memorist.surfaces.http.work import Gathering, WorkLane
 
 TEXTS = [
     f"Service {name} keeps its state in bucket {name}-{number}"
@@ -109,3 +112,43 @@ def test_a_fault_over_one_note_is_its_own(tmp_path: Path, monkeypatch: pytest.Mo
         assert isinstance(found[10], MemoristError)
         assert [each.outcome for each in found[:10] + found[11:]] == ["added"] * len(TEXTS)
         assert len(client.list(limit=100)) == len(TEXTS)
+
+
+def test_a_fault_after_notes_were_kept_keeps_none_of_them_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fails(self: Memory, *_: Any) -> None:
+        raise ZeroDivisionError
+
+    with served(tmp_path / "memory.db") as url, Client(url) as client:
+        with monkeypatch.context() as patched:
+            patched.setattr(Memory, "_heard", fails)
+            found = at_once(*(lambda text=text: client.remember(text) for text in TEXTS))
+        assert all(isinstance(each, MemoristError) for each in found)
+        kept = client.list(limit=100)
+        assert sorted(each.text for each in kept) == TEXTS
+        assert {len(client.history(each.id)) for each in kept} == {1}  # added, and not found again as a twin
+
+
+def test_what_waits_at_the_end_is_done() -> None:
+    begun, go, done = threading.Event(), threading.Event(), list[int]()
+
+    def together(given: Sequence[int]) -> list[int]:
+        begun.set()
+        assert go.wait(60)
+        done.extend(given)
+        return [*given]
+
+    async def ends() -> None:
+        lane = WorkLane.of("writing", 100)
+        gathering = Gathering[int, int](lane)
+        clients = [asyncio.ensure_future(gathering.do(number, together)) for number in range(30)]
+        await asyncio.to_thread(begun.wait, 60)
+        for client in clients:
+            client.cancel()  # they are gone, and what they sent is not
+        gathering.close(together)
+        go.set()
+        await asyncio.to_thread(lane.pool.shutdown)
+
+    asyncio.run(ends())
+    assert sorted(done) == [*range(30)]
