@@ -59,9 +59,8 @@ def serving(db: Path, *options: str, environment: Mapping[str, str] | None = Non
     """`memorist serve` in a process of its own: its address and its process."""
     words = [sys.executable, "-X", "faulthandler", "-m", "memorist", "serve", "--db", str(db), "--port", "0", "--json"]
     words += options
-    own = {
-        "MEMORIST_CONFIG": str(db.parent / "config.toml")
-    }  # the settings and the socket of whoever measures stay theirs
+    # The settings and the socket of whoever measures stay theirs.
+    own = {"MEMORIST_CONFIG": str(db.parent / "config.toml")}
     with subprocess.Popen(
         words, stdout=subprocess.PIPE, text=True, env={**os.environ, **own, **(environment or {})}
     ) as process:
@@ -72,9 +71,7 @@ def serving(db: Path, *options: str, environment: Mapping[str, str] | None = Non
             ended = process.poll()
             process.terminate()
             process.wait(60)
-            if (
-                ended is not None
-            ):  # minus the number of a signal that ended it; 0 is one that it was told by somebody else
+            if ended is not None:  # minus the number of a signal that ended it; 0 if somebody else told it to end
                 raise RuntimeError(f"the server ended by itself, with code {ended}")
 
 

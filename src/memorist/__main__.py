@@ -28,9 +28,8 @@ def main() -> None:
     try:
         import signal
 
-        if hasattr(
-            signal, "SIGPIPE"
-        ):  # ends quietly without a reader, as `cat` does: `memorist list | head -1` is no error
+        # Without a reader it ends quietly, as `cat` does: `memorist list | head -1` is no error.
+        if hasattr(signal, "SIGPIPE"):
             signal.signal(signal.SIGPIPE, signal.SIG_DFL)
         from memorist.surfaces.cli.app import run
 
