@@ -43,11 +43,8 @@ def test_what_is_secret_by_its_surroundings_is_found_and_the_rest_stays(type: st
 
 
 def test_a_fresh_process_finds_the_same_without_building_rules_for_plain_words() -> None:
-    rng = random.Random("fresh")
-    samples = [make(rng, format[1:]) for format in FORMATS] + [
-        frame.format(make(rng, parts)) for _, frame, parts in CONTEXTS
-    ]
-    for text in (*samples, key_block(rng, "PRIVATE KEY"), "AUTHORIZATION: Basic dTpw", "a://b:c9@d"):
+    key = make(random.Random("fresh"), FORMATS[0][1:])
+    for text in (key, "AUTHORIZATION: Basic dTpw", "a://b:c9@d"):
         everywhere.cache_clear()
         assert Redactor(b"key").find(text), text
     everywhere.cache_clear()
@@ -63,7 +60,7 @@ def test_nothing_that_a_rule_fits_is_plain(rule: Rule) -> None:
     fits = SHORTEST_RUN.sub(r"{\1}", rule.pattern.replace(r"\z", r"\Z"))
     texts = st.from_regex(fits, fullmatch=True, alphabet=st.characters(codec="ascii"))
 
-    @settings(max_examples=20, suppress_health_check=list(HealthCheck), deadline=None)
+    @settings(max_examples=rounds(250), suppress_health_check=list(HealthCheck), deadline=None)
     @given(texts)
     def law(text: str) -> None:
         assert not too_plain(text)
