@@ -1,6 +1,6 @@
-"""The designs: each a page of data at most, loaded on first use, so that one does not load the stages of another.
+"""The designs. Each is a page of data at most and loads on first use, so that one does not load the stages of another.
 
-A design is built in, in the user's folder, or a file. Files are read by `own.py`, which knows every stage and job, and is
+A design is built in, in the user's folder, or a file. `own.py` reads the files; it knows every stage and job, and is
 loaded only for them.
 """
 
@@ -69,14 +69,14 @@ def __getattr__(name: str) -> Any:
 
 
 def design_named(name: str) -> Design:
-    """A built-in design; `find` also knows a user's own."""
+    """A built-in design; `find` also finds the user's own."""
     if name not in DESIGNS:
         raise Invalid(f"there is no design {quoted(name)}; designs are {', '.join(DESIGNS)}")
     return DESIGNS[name]
 
 
 def find(named: str, folder: Path | None) -> Design:
-    """A built-in design, one in the user's folder, or one by the path of its file."""
+    """A built-in design, one from the user's folder, or one by the path of its file."""
     if not isinstance(named, str):
         raise Invalid(f"a design is a name, the path of a file or a Design, not {quoted(named)}")
     if checks.is_path(named):
@@ -93,7 +93,7 @@ def find(named: str, folder: Path | None) -> Design:
 
 
 def files_in(folder: Path | None) -> dict[str, Path]:
-    """The designs in the user's folder by name. A file with the name of a built-in design is ignored."""
+    """The designs in the user's folder, by name. A file with the name of a built-in design is ignored."""
     if folder is None or not folder.is_dir():
         return {}
     found = {file.stem: file for file in sorted(folder.glob("*.toml"))}
@@ -113,7 +113,7 @@ def adjusted(
     max_bytes: int | None = None,
     percent: float | None = None,
 ) -> Design:
-    """The design with these values in every stage and job that has them; None keeps the design's own."""
+    """The design with these values set in every stage and job that has them; None keeps the design's own value."""
     votes = _given(reinforce=reinforce, demote=demote)
     room = _given(max_bytes=max_bytes, percent=percent)
     if not votes and not room:

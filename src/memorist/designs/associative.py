@@ -1,8 +1,9 @@
-"""Memories that come up by themselves: found by words and meaning, followed over links, believed less as they age, tidied at night.
+"""Memories that come up by themselves: found by words and meaning, followed over links, believed less as they age,
+tidied at night.
 
-What is used together is tied together, what was asked in vain is noted as a gap, and a night merges, links and archives, all of it
-reversibly. Where a model is named, two readings of it must agree before anything is shown; without one, only what keeps up with
-the best is.
+Memories used together are linked, a query that finds nothing is noted as a gap, and a night merges, links and archives;
+all of this can be undone. If a model is configured, it reads the hits twice, and both readings must agree before
+anything is shown. Without one, only hits whose score is close to the best are shown.
 """
 
 from memorist.design import Budget, Design, Due, Lane, Promotion
@@ -25,7 +26,7 @@ ASSOCIATIVE = Design(
         Understand(),
         Recognise(),
         Gather(words=50, meaning=50),
-        FuseRanks(meaning=0.45),  # what is first by the one and second by the other: words decide
+        FuseRanks(meaning=0.45),  # between first by one and second by the other, words decide
         Believed(),
         Cascade(seeds=10, depth=2),
         Judge(most=50, judges=2),
@@ -35,7 +36,7 @@ ASSOCIATIVE = Design(
         Suspect(),
         Rerank(),
         MarkConflicts(),
-        KeepClose(most=10, linked=0.33),  # a link of half weight hands on 0.35, two memories that share a tag 0.31
+        KeepClose(most=10, linked=0.33),  # a link of half weight passes on 0.35, two memories that share a tag 0.31
         OneVoice(),
         Triggered(),
         KeepBest(),

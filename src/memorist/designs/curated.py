@@ -1,7 +1,7 @@
 """What a project has learnt, shared by every agent that works in it: found by words, weighed by six plain factors.
 
-Findings of agents are promoted by points and enter as candidates; warnings and decisions weigh more, current files more
-still. Words only: aliases, misspelt words and beginnings of words do what vectors do elsewhere.
+Findings of agents are promoted by points and enter as candidates. Warnings and decisions weigh more, and files the
+agent is working on still more. Words only: aliases, misspellings and word prefixes do what vectors do elsewhere.
 """
 
 from memorist.design import Budget, Design, Due, Lane, Promotion
@@ -38,7 +38,7 @@ CURATED = Design(
     upkeep=(Settle(), Expire(), Retain(max_items=3000), SuggestAliases()),
     lanes=(
         Lane("pinned", 0.08, 200),  # safety-critical: never missing while there is room
-        Lane("session", 0.5, 500, 3000, "rest"),  # what the agents of this session tell one another
+        Lane("session", 0.5, 500, 3000, "rest"),  # what the agents of this session tell each other
         Lane("recall", 0.65, 300, 1500, "rest"),
         Lane("summaries", 1.0, 200, 600, "rest"),
     ),

@@ -1,8 +1,8 @@
 """Memories that help grow stronger: words only, weighed by the votes of the agents that used them.
 
 The agent asks in words of its own choice and votes on what helped, so two stores with the same memories come to answer
-differently. Nothing is put into a prompt unasked, what rules find in a text is a memory at once, and nothing is pruned while
-there is room. There are no synonyms.
+differently. Nothing enters a prompt unasked, what rules find in a text becomes a memory at once, and nothing is pruned
+while there is room. There are no synonyms.
 """
 
 from memorist.design import Design, Promotion

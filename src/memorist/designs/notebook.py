@@ -1,9 +1,10 @@
 """A notebook that people and agents read and write: long-term memory in sections, found by words, shown whole.
 
-What every prompt begins with is the page itself, `MEMORY.md`, as far as its characters go: pins, decisions, preferences, what is
-known of the project, and the summaries of sessions; the rest is asked for. Nothing fades and no vote counts. What lasts is written
-by an agent or a person, or noted when a session is about to be summarised; a later entry about the same thing replaces the earlier
-one, which stays as its past. Sessions are archived after thirty days. Files mirror all of it (docs/why/0045-a-notebook.md).
+Every prompt begins with the page itself, `MEMORY.md`, up to its limit of characters: pins, decisions, preferences, what
+is known of the project, and the summaries of sessions. The rest must be asked for. Nothing fades and no vote counts.
+Lasting entries are written by an agent or a person, or noted when a session is about to be summarised. A later entry
+about the same thing replaces the earlier one, which is kept as history. Sessions are archived after thirty days. All of
+it is mirrored to files (docs/why/0045-a-notebook.md).
 """
 
 from memorist.design import Budget, Design, Due, Lane, Promotion
@@ -20,9 +21,9 @@ from memorist.upkeep.stale import StaleSections
 PAGE = 50_000  # characters
 A_TOKEN = 4  # characters
 RETENTION = 30  # days
-MEANING = 0.6  # what meaning weighs where vectors are wanted, and words the rest
+MEANING = 0.6  # the weight of meaning where vectors are used; words have the rest
 
-# With `searchProvider = "hybrid"`: places count, not scores, because those of two questions cannot be compared.
+# With `searchProvider = "hybrid"`: ranks are combined, not scores, because scores of two queries cannot be compared.
 HYBRID: tuple[Stage, ...] = (
     Understand(),
     Recognise(),

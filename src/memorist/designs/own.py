@@ -30,9 +30,9 @@ from memorist.upkeep import clusters, practice, retain, sessions, stale, suggest
 from memorist.worth import DECAYS, FACTORS
 
 FAMILIES = ("task", "session", "project", "user", "global")
-BEFORE = ("understand", "recognise", "learnt", "aliases", "widen")  # they work on the question, all others on hits
-FINDS = (["words"], ["fields"], ["gather", "blend"], ["gather", "fuse_ranks"])  # how a design may find: one of these
-LEARNING = ("learnt", "blend", "lessons")  # in this order, or without the outer two
+BEFORE = ("understand", "recognise", "learnt", "aliases", "widen")  # these work on the query, all others on hits
+FINDS = (["words"], ["fields"], ["gather", "blend"], ["gather", "fuse_ranks"])  # a design finds by exactly one of these
+LEARNING = ("learnt", "blend", "lessons")  # in this order, or only the middle one
 FINDERS = {name for way in FINDS for name in way}
 
 
@@ -84,7 +84,7 @@ def _slot(table: Mapping[str, Any], slot: str, had: Any) -> Any:
 
 
 def _lanes(table: Mapping[str, Any], base: Sequence[Lane]) -> tuple[Lane, ...]:
-    """The lanes in order: those of the base, or the named ones, each with its values."""
+    """The lanes in order: those of the base or the named ones, each with its values."""
     had = {lane.name: lane for lane in base}
     wanted = names(table.get("lanes", list(had)), "lanes", (*LANES, *FAMILIES))
     given = _tables(table, "lane", "lanes", wanted, "pinned")
@@ -110,7 +110,7 @@ def _reads(value: Any) -> tuple[str, ...]:
 def _parts(
     table: Mapping[str, Any], order: str, values: str, known: Mapping[str, "Shape"], base: Sequence[Any]
 ) -> tuple[Any, ...]:
-    """The stages or jobs in order: those of the base, or the named ones, each with its values."""
+    """The stages or jobs in order: those of the base or the named ones, each with its values."""
     had = {_name_of(part, known): part for part in base}
     wanted = names(table.get(order, list(had)), order, tuple(known))
     given = _tables(table, values, order, wanted, next(iter(known)))
@@ -120,7 +120,7 @@ def _parts(
 def _tables(
     table: Mapping[str, Any], key: str, order: str, wanted: Sequence[str], example: str
 ) -> Mapping[str, Mapping[str, Any]]:
-    """The values of each name in a table of tables, such as [recall.weigh]."""
+    """The values for each name in a table of tables, such as [recall.weigh]."""
     given = table.get(key, {})
     if not isinstance(given, Mapping) or not all(isinstance(each, Mapping) for each in given.values()):
         raise Invalid(f"{key} must be a table of tables, such as [{key}.{example}]")
@@ -142,7 +142,7 @@ def _part(part: "Shape", had: Any, given: Mapping[str, Any], where: str) -> Any:
 
 
 def _must_work(stages: Sequence[Any]) -> None:
-    """Refuses an order of stages that gives no answers, or wrong ones."""
+    """Refuses an order of stages that gives no answers or wrong ones."""
     names = [_name_of(stage, STAGES) for stage in stages]
     found = [name for name in names if name in FINDERS]
     if found not in FINDS:
@@ -160,7 +160,7 @@ def _must_work(stages: Sequence[Any]) -> None:
     _must_learn_in_order(names)
     _must_count_votes_once(names, stages)
     useless = sorted(set(names[:finds]) - {*BEFORE, *found}, key=names.index)
-    if useless:  # it would have no effect, and the author of the file would not notice
+    if useless:  # it would have no effect, and the file's author would not notice
         raise Invalid(
             f"{useless[0]} is before {found[-1]}, where nothing is found yet, and would have no effect; move it after that. "
             f"Before it may come {', '.join(BEFORE)}"
@@ -168,7 +168,7 @@ def _must_work(stages: Sequence[Any]) -> None:
 
 
 def _must_suit_one_another(names: Sequence[str]) -> None:
-    """Refuses stages that need others, or get in each other's way."""
+    """Refuses stages that lack others they need, or that conflict."""
     lost = [name for name in names if name in ("abstain", "drop_unlikely")]
     if lost and "blend" not in names:
         raise Invalid(f"{lost[0]} needs blend, which says how likely the answer is here; leave {lost[0]} out")
@@ -209,7 +209,7 @@ def _name_of(part: Any, known: Mapping[str, "Shape"]) -> str:
 
 
 def text_of(design: Design) -> str:
-    """The design as the text of such a file, with every value. Loaded under the design's name, it is the same design."""
+    """The design as the text of such a file, with every value. Loading it under the same name gives the same design."""
     lines = [
         f"base = {toml.written(design.name if design.name in DESIGNS else 'balanced')}",
         f"about = {toml.written(design.about)}",
@@ -235,7 +235,7 @@ def text_of(design: Design) -> str:
 
 
 def _written(table: str, shape: "Shape", value: Any) -> list[str]:
-    """One table of such a file; nothing where it has no keys."""
+    """One table of such a file as lines; none if it has no keys."""
     values = [f"{key} = {toml.written(each.written(getattr(value, each.field)))}" for key, each in shape.keys.items()]
     return ["", f"[{table}]", *values] if values else []
 
@@ -244,7 +244,7 @@ def _written(table: str, shape: "Shape", value: Any) -> list[str]:
 
 
 def names(value: Any, what: str, known: Sequence[str]) -> tuple[str, ...]:
-    """A list of different names, all of them known."""
+    """A list of distinct names, all of them known."""
     if not isinstance(value, list) or not all(isinstance(name, str) for name in value):
         raise Invalid(f"{what} must be a list of names such as {list(known[:2])}, not {quoted(value)}")
     for place, name in enumerate(value):
@@ -263,7 +263,7 @@ def one_of(value: Any, what: str, known: Sequence[str]) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Key:
-    """A key of a stage's table: the field it sets, what it may be, and how the field is written back."""
+    """A key of a stage's table: the field it sets, the values it allows, and how the field is written back."""
 
     field: str
     check: Callable[[Any, str], Any]
@@ -279,7 +279,7 @@ class Shape:
 
 
 def _shape(make: type, **keys: Key | Callable[[Any, str], Any]) -> Shape:
-    """A key that is only checked sets the field of its name."""
+    """A shape whose plain keys, those given only as a check, set the field of the same name."""
     return Shape(make, {name: key if isinstance(key, Key) else Key(name, key) for name, key in keys.items()})
 
 
@@ -361,7 +361,7 @@ STAGES: Mapping[str, Shape] = {
     "triggered": _shape(triggered.Triggered, most=partial(checks.whole, least=1, most=10)),
     "keep_best": _shape(keep.KeepBest, pinned=partial(checks.whole, least=0, most=100)),
 }
-# What a design has besides stages and jobs, each in a table of its own.
+# The other parts of a design besides stages and jobs, each with a table of its own.
 LANE = _shape(
     Lane,
     share=checks.share,

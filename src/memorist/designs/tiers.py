@@ -1,7 +1,7 @@
 """Three tiers: the results of the current task, what its project has learnt, and what holds everywhere.
 
-Each has its share of a prompt, which no other tier can take. Nothing moves up automatically; the memories of a task are
-archived when it is finished, a project above a thousand loses its least important tenth, and global ones stay until cleared.
+Each has a share of a prompt that no other tier can take. Nothing moves up automatically. The memories of a task are archived
+when it is finished, a project with more than a thousand loses the least important tenth, and global ones stay until cleared.
 """
 
 from memorist.design import Design, Due, Lane, Promotion
