@@ -1,6 +1,6 @@
 """How memories enter a prompt: within a budget that is counted on the rendered text.
 
-A module is loaded when it is first used.
+Modules load on first use.
 """
 
 from typing import TYPE_CHECKING
@@ -11,5 +11,5 @@ if TYPE_CHECKING:
     from memorist.prompt import context, receipt
 
 __all__ = ["context", "receipt"]
-if not TYPE_CHECKING:  # or every name would be there for a type checker
+if not TYPE_CHECKING:  # hidden from type checkers, which would accept any name otherwise
     __getattr__ = modules(__name__, __all__)

@@ -1,8 +1,8 @@
-"""The bridge between the agents of a session: what others noted or found there since this one last spoke there.
+"""The bridge between the agents of a session: what others noted or found there since this one last spoke.
 
-It is a lane of its own, before all that depend on the question, wherever a context names a session and an agent; in the place of
-a design's lane for all of the session, if it has one. What the user noted in the session meanwhile is among it. A turn is no note:
-an agent that takes a session over reads those by themselves.
+It is a lane of its own, before all lanes that depend on the query, in every context that names a session and an agent.
+It takes the place of a design's lane for the whole session, if there is one. It includes what the user noted in the
+session meanwhile, but no turns: an agent that takes over a session reads those separately.
 """
 
 from collections.abc import Mapping, Sequence
@@ -15,12 +15,12 @@ from memorist.records import Hit
 from memorist.store.protocol import Store
 from memorist.store.where import Order, Where
 
-USUAL_LANE = Lane(BRIDGE, 0.5, 0, 3000, "rest")  # where a design has none of its own
+USUAL_LANE = Lane(BRIDGE, 0.5, 0, 3000, "rest")  # for designs without a session lane
 MOST_TOLD = 50  # memories
 
 
 def bridged(lanes: Sequence[Lane], session: str | None, agent: str | None) -> tuple[Lane, ...]:
-    """The lanes with that one, or without it where nobody can say what is new to whom."""
+    """The lanes with the bridge, or without it if no agent or session is named: then nobody can say what is new to whom."""
     if checks.optional_label(agent, "the agent") is None or session is None:
         return tuple(lane for lane in lanes if lane.name != BRIDGE)
     names = [lane.name for lane in lanes]
@@ -37,9 +37,9 @@ def _before_the_question(lanes: Sequence[Lane]) -> tuple[Lane, ...]:
 
 
 def told(agent: str | None, turns: Where, notes: Where, store: Store, kinds: Mapping[str, Kind]) -> list[Hit]:
-    """Of these notes of a session those by others since the agent's last turn, the latest first."""
+    """Of these notes of a session, those by others since the agent's last turn, the latest first."""
     last = next((turn.number for turn in store.find(turns.also("agent", "eq", agent), Order("number"), 1)), 0)
     found = store.find(notes.also("number", "gt", last).also("agent", "ne", agent), Order("number"), MOST_TOLD)
-    said = [each for each in found if each.provenance.agent is not None or each.origin == "user"]  # by somebody known
+    said = [each for each in found if each.provenance.agent is not None or each.origin == "user"]  # from a known author
     others = [record for record in said if kinds[record.kind].recalled]
     return [Hit(record, 1.0 - place / len(others), {BRIDGE: 1.0}) for place, record in enumerate(others)]

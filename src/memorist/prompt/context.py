@@ -1,13 +1,13 @@
-"""From a question to text for a prompt: the plan, the candidates of each lane, what fits the budget, and a receipt.
+"""From a query to text for a prompt: the plan, the candidates of each lane, what fits the budget, and a receipt.
 
-Recall is passed in as an argument and runs once for the question. Only where its answer was full, and a lane belongs to one
-scope family, it runs again for the scopes of that family, so that a thousand memories of one family cannot keep those of
-another from being candidates; and once among documents, where there are any. Such a lane has room for more than what matches:
-the most important memories of its family are candidates for every question. The budget is kept on the rendered text, frame
-and marks included, because that is what a model is charged for.
+Recall is passed in as an argument and runs once for the query, and once more among documents, if there are any. If its answer
+was full, it also runs for the scopes of each family that has a lane of its own, so that a thousand memories of one family
+cannot crowd out those of another. A family's lane holds more than what matches: the most important memories of the family are
+candidates for every query. The budget applies to the rendered text, including the frame and the marks, because that is what a
+model is charged for.
 
-A prompt must not fail because memory did. Wrong arguments are raised, because the caller has to change them; if recall fails,
-pins and preferences are shown without it; any other failure gives an empty context that says why, and the details are logged.
+A prompt must not fail because memory did. Wrong arguments are raised, because the caller has to change them. If recall fails,
+pins and preferences are shown without it. Any other failure gives an empty context that says why, and the details are logged.
 """
 
 import logging
@@ -51,12 +51,12 @@ from memorist.worth import held_up, vouched_for
 INJECTS = ("pull", "core", "push")
 PULLED = "this design puts nothing into a prompt by itself; ask with `recall`, or set `inject` to push"
 UNWANTED = "the profile none puts nothing into a prompt"
-MOST_LISTED = 5  # memories that are named among those left out
+MOST_LISTED = 5  # memories named in the line about those left out
 MOST_STEADY = 1000  # memories that a steady lane reads
 MOST_SUMMARIES = 10
-SUMMARIES = "summaries"  # the lane of where sessions were
+SUMMARIES = "summaries"  # the lane that says where earlier sessions left off
 MOST_CONTRADICTIONS = 2
-SETTLED: Mapping[str, tuple[tuple[str, str, Any], ...]] = {  # what steady lanes hold beside summaries
+SETTLED: Mapping[str, tuple[tuple[str, str, Any], ...]] = {  # the filters of the steady lanes besides summaries
     PINNED: (("pinned", "eq", True), ("kind", "ne", "turn")),  # a turn is never shown as settled
     "decisions": (("kind", "eq", "decision"),),
     "preferences": (
@@ -65,23 +65,24 @@ SETTLED: Mapping[str, tuple[tuple[str, str, Any], ...]] = {  # what steady lanes
         ("status", "eq", "confirmed"),
     ),
     "conventions": (("kind", "eq", "convention"),),
-    "known": (("kind", "ne", "summary"),),  # all that a question would find, and no steady lane before it has
+    "known": (("kind", "ne", "summary"),),  # all that a query would find and no earlier steady lane has
 }
-# Kinds that anybody may write for every project, so these lanes take of those only what the user said (remember/authority.py).
+# Everybody may write these kinds for every project. So of global memories these lanes take only what the user said
+# (remember/authority.py).
 UNASKED = ("decisions", "known")
-FEWEST_HITS = 20  # that are recalled for a question, unless the design or the caller says otherwise
-USUAL, LEAST = 75, 10  # tokens of a memory in a prompt: usually, and in any case
-HURRIED_HITS = 3  # a hurried context recalls this part
-DOCUMENTS = 5  # that are recalled beside memories
-WHOLE = 3  # characters of a token: what is shown whole must leave room for the others that are
-PIECE = 2  # characters of a document for each token of the budget: half of it, or less
-ASIDE = 20  # hits that steady lanes may have taken already
-RELEVANT = 3  # how much more than its importance counts that a memory of a family matches the question
-OWN = ("task", "session")  # families that hold what was said there, by whomever
-# Recalls the question: in one scope or everywhere, how many, which layers.
+FEWEST_HITS = 20  # recalled for a query unless the design or the caller says otherwise
+USUAL, LEAST = 75, 10  # tokens of a memory in a prompt: usually, and at least
+HURRIED_HITS = 3  # a hurried context recalls a third of the hits
+DOCUMENTS = 5  # documents recalled beside memories
+WHOLE = 3  # characters per token: an estimate, so that memories shown whole leave room for each other
+PIECE = 2  # characters of a document per token of the budget, so that it takes half of it or less
+ASIDE = 20  # extra hits to recall, as steady lanes may have taken some
+RELEVANT = 3  # how much more a match counts than importance, for memories of a family
+OWN = ("task", "session")  # families whose memories are shown whoever said them
+# Recalls the query. Its arguments: the scope (None: everywhere), the number of hits, and the layer.
 Recaller = Callable[[str | None, int, str], Recall]
 Shown = tuple[tuple[str, float], ...]
-Keep = Callable[[Recall, float, Shown, Mapping[str, Any]], None]  # puts a receipt into the recall log
+Keep = Callable[[Recall, float, Shown, Mapping[str, Any]], None]  # writes a receipt to the recall log
 log = logging.getLogger("memorist")
 
 
@@ -112,15 +113,15 @@ class Wish:
     inject: str | None = None
     deadline: float | None = None  # seconds
     shares: Mapping[str, float] | None = None
-    min_relevance: float | None = None  # instead of what the lanes ask for; 0: nothing is asked
+    min_relevance: float | None = None  # replaces the minimum of every lane; 0: no minimum
     agent: str | None = None
-    shown: Set[str] = frozenset()  # what the prompt has already, by its ids
-    further: float | None = None  # as `min_relevance`, for each but the best
+    shown: Set[str] = frozenset()  # ids of what the prompt already has
+    further: float | None = None  # like `min_relevance`, but not for the best
 
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """The wish with its arguments checked, completed by the design."""
+    """The wish with its arguments checked and completed by the design."""
 
     wish: Wish
     total: int  # tokens
@@ -133,8 +134,8 @@ class Plan:
     fingerprint: Mapping[str, Any]
     limit: int  # hits of one recall
     compression: Compression
-    hurried: bool  # recalls were slow lately
-    once: bool  # of near twins one is shown
+    hurried: bool  # recent recalls were slow
+    once: bool  # show only one of near twins
 
     def scopes_of(self, family: str) -> list[str]:
         return [scope for scope in self.scopes if family_of(scope) == family]
@@ -142,7 +143,7 @@ class Plan:
     def longest(self, record: Record) -> int | None:
         """How many characters of it are shown; None: all."""
         ratio, most = self.compression.ratio, self.mode.longest
-        if most is not None and record.kind == "document":  # a piece may be longer than all that is to be shown
+        if most is not None and record.kind == "document":  # a piece may be longer than the whole budget
             most = min(most, max(MODES["cheap"].longest or 0, PIECE * self.total))
         if ratio is None:
             return most
@@ -158,7 +159,7 @@ def plan_of(
     kinds: Sequence[str] | None,
     hurried: bool = False,
 ) -> Plan:
-    """The plan for a wish under that design, in these scopes and for these kinds; wrong arguments are raised here. `most` is
+    """The plan for a wish under this design, in these scopes and for these kinds. Wrong arguments raise here. `most` is
     the budget chosen for the project."""
     profile = profile_named(wish.profile)
     mode = mode_named(design.compression.mode if wish.mode is None else wish.mode)
@@ -192,7 +193,7 @@ def _tags(where: Mapping[str, Any] | None) -> list[str]:
 
 
 def _total(wish: Wish, usual: Budget, most: int | None, profile: Profile | None) -> int:
-    """The whole budget: the caller's, else the profile's, else what was chosen for the project, else the design's."""
+    """The whole budget: the caller's, else the profile's, else the one chosen for the project, else the design's."""
     usual = usual if most is None else replace(usual, tokens=most, most=most)
     usual = usual if profile is None or profile.tokens is None else replace(usual, tokens=profile.tokens)
     return lanes.total(wish.budget, wish.remaining, wish.window, wish.reserve, usual)
@@ -207,7 +208,7 @@ def _limit(given: int | None, usual: int | None, tokens: int, hurried: bool) -> 
 
 
 def _lanes(design: Design, scopes: tuple[str, ...], shares: Mapping[str, float]) -> tuple[Lane, ...]:
-    """Those of the design with these shares, and one for what a caller names and none of them would take. A family that is
+    """The design's lanes with these shares, plus a `recall` lane for scopes that no lane would take. A family that is
     not read needs no floor."""
     names, read = {lane.name for lane in design.lanes}, {family_of(scope) for scope in scopes}
     usual = lanes.shared(design.lanes, shares)
@@ -216,7 +217,7 @@ def _lanes(design: Design, scopes: tuple[str, ...], shares: Mapping[str, float])
 
 
 def _asking(shared: tuple[Lane, ...], least: float | None) -> tuple[Lane, ...]:
-    """The lanes with the chance that the caller asks for instead of theirs; with none at all, nothing is asked."""
+    """The lanes with the caller's minimum relevance in place of their own; a minimum of 0 removes the other limits too."""
     if least is None:
         return shared
     wanted = checks.share(least, "min_relevance")
@@ -227,7 +228,7 @@ def _asking(shared: tuple[Lane, ...], least: float | None) -> tuple[Lane, ...]:
 
 
 def context(plan: Plan, recall: Recaller, keep: Keep, who: Access, tools: Tools, digest: Digest) -> Context:
-    """The context for this plan. A failure is reported in `empty_because`; only wrong arguments are raised."""
+    """The context for this plan. Failures are reported in `empty_because`; only wrong arguments are raised."""
     if plan.inject == "pull" or plan.wish.profile == NONE:
         return Context("", budget=plan.total, empty_because=PULLED if plan.inject == "pull" else UNWANTED)
     try:
@@ -251,7 +252,7 @@ def _failed(problem: Exception) -> str:
 
 
 def _leave_receipt(made: Context, plan: Plan, found: "Candidates", keep: Keep, started: float) -> None:
-    """Logs what was shown and the exact text, before the caller gets it."""
+    """Logs the exact text and the memories shown, before the caller gets them."""
     shown = {hit.record.id: round(hit.score, 6) for hit in made.items}
     if made.items:  # a reported contradiction names both sides
         told = (record.id for pair in found.contradictions for record in (pair.a, pair.b))
@@ -300,7 +301,8 @@ def assemble(plan: Plan, found: "Candidates", digest: Digest, count: TokenCounte
 
 
 def _with_latest_fitted(plan: Plan, found: "Candidates", room: int, count: TokenCounter) -> "Candidates":
-    """With the latest summary in as many of its lines as its lane has room for: it is the one that says where a session was."""
+    """The candidates with the latest summary cut to as many of its lines as its lane has room for: it says where a
+    session left off."""
     if not found.lanes.get(SUMMARIES):
         return found
     place = [lane.name for lane in plan.lanes].index(SUMMARIES)
@@ -320,11 +322,11 @@ def _fitted(
     make: Callable[..., Page],
     count: TokenCounter,
 ) -> tuple[Page, int]:
-    """The page, and its tokens. A counter may charge more for the whole than for its parts: then the weakest recalled memory
-    is dropped, then a reported contradiction, and only after those the last steady memory."""
+    """The page and its tokens. A counter may charge more for the whole than for its parts. Then the weakest recalled
+    memory is dropped, then a reported contradiction, and only after those the last steady memory."""
     steady = [item for item in items if item.lane in STEADY]
     loose = [item for item in items if item.lane not in STEADY]
-    loose.sort(key=lambda item: (item.protected, item.weight), reverse=True)  # what is protected is dropped last
+    loose.sort(key=lambda item: (item.protected, item.weight), reverse=True)  # protected items are dropped last
     told = list(contradictions)
     while True:
         shown = {item.record.id for item in (*steady, *loose)}
@@ -341,13 +343,13 @@ def _fitted(
 
 @dataclass(frozen=True, slots=True)
 class Candidates:
-    """The candidates of each lane, best first; contradictions among them; and the reason if there are none."""
+    """The candidates of each lane, best first; the contradictions among them; and the reason if there are none."""
 
     lanes: Mapping[str, tuple[Item, ...]]
     protected: tuple[Item, ...] = ()
     contradictions: tuple[Contradiction, ...] = ()
     empty_because: str | None = None
-    skipped: tuple[str, ...] = ()  # what there was no time for, and what did not earn its tokens
+    skipped: tuple[str, ...] = ()  # what there was no time for, and what was not worth its tokens
 
     @property
     def all(self) -> list[Item]:
@@ -355,8 +357,8 @@ class Candidates:
 
 
 def candidates(plan: Plan, recall: Recaller, who: Access, tools: Tools) -> Candidates:
-    """Steady lanes first, then the last turns, then what matches the question: first for families with a lane of their own,
-    so that the general `recall` lane does not take their memories."""
+    """Steady lanes first, then the last turns, then what matches the query: families with a lane of their own before
+    the general `recall` lane, so that it does not take their memories."""
     look, names = Look(plan, who, tools, tools.clock(), {}, {}, []), [lane.name for lane in plan.lanes]
     for name in filter(STEADY.__contains__, names):
         look.lanes[name] = look.new(name, look.steady(name))
@@ -377,7 +379,7 @@ def candidates(plan: Plan, recall: Recaller, who: Access, tools: Tools) -> Candi
 
 @dataclass(frozen=True, slots=True)
 class Look:
-    """The lookups for one context, and what they have found so far."""
+    """Collects the candidates of one context, lane by lane."""
 
     plan: Plan
     who: Access
@@ -388,10 +390,10 @@ class Look:
     skipped: list[str]
 
     def new(self, lane: str, hits: Iterable[Hit], best: float | None = None) -> tuple[Item, ...]:
-        """The hits that no lane has yet, as items in the order in which they enter. With the `best` score of a family they are
-        weighed by importance, and by how well they match."""
+        """The hits that no lane has yet, as items in the order in which they enter. With the `best` score of a family
+        they are weighed by importance and by how well they match."""
         items = [self._item(lane, hit, best) for hit in hits if self._is_for(lane, hit.record)]
-        if lane not in STEADY:  # pins first, where no lane of their own has taken them
+        if lane not in STEADY:  # in a family's lane pins come first, if no pinned lane has taken them
             items.sort(key=lambda item: (best is None or not held_up(item.record), -item.weight))
         self.taken.update({item.record.id: item for item in items})
         return tuple(items)
@@ -411,13 +413,13 @@ class Look:
         return Item(hit, lane, self._body(record, lane, plan.longest(record)), when, weight)
 
     def _body(self, record: Record, lane: str, longest: int | None) -> str:
-        """The text that is shown. That of a steady lane does not depend on the question."""
+        """The text to show. In a steady lane it does not depend on the query."""
         if longest is None or len(record.text) <= longest or lane in STEADY:
             return body_of(record, longest)
         return body_of(record, longest, [term for term in query_terms(self.plan.wish.query) if len(term) > 2])
 
     def steady(self, lane: str) -> list[Hit]:
-        """The memories of a lane that does not depend on the question. Their order depends on stored fields and never on
+        """The memories of a lane that does not depend on the query. Their order depends on stored fields and never on
         counters, so it stays the same until a memory changes."""
         if lane == SUMMARIES:
             return self._summaries()
@@ -442,12 +444,12 @@ class Look:
         return bridge.told(wish.agent, self._of_session(), notes, tools.store, tools.kinds)
 
     def _of_session(self) -> Where:
-        """The turns of the session, as far as they lie where this context reads."""
+        """The turns of the session, within the scopes that this context reads."""
         said = Where(self.who).also("session", "eq", self.plan.wish.session).also("home", "in", (None, self.who.home))
         return said.also("scope", "in", self.plan.scopes).also("kind", "eq", "turn").also("state", "eq", "active")
 
     def protected(self) -> tuple[Item, ...]:
-        """The system turn and the last few turns of the session, the newest first: short of room, the oldest goes."""
+        """The system turn and the last few turns of the session, the newest first; if room is short, the oldest is dropped."""
         plan, find = self.plan, self.tools.store.find
         turns = plan.profile.turns if plan.profile else TURNS
         if plan.wish.session is None or not turns:
@@ -462,8 +464,8 @@ class Look:
         return made
 
     def asked(self, names: Sequence[str], recall: Recaller) -> str | None:
-        """Fills these lanes with what earns its tokens there; the reason if nothing was found. If recall fails, they stay empty,
-        and what does not depend on it is shown all the same."""
+        """Fills these lanes with what is worth its tokens; returns the reason if nothing was found. If recall fails,
+        they stay empty, and everything that does not depend on recall is still shown."""
         taken = dict(self.taken)
         try:
             because = self.recalled(names, recall)
@@ -479,7 +481,7 @@ class Look:
         return because
 
     def recalled(self, names: Sequence[str], recall: Recaller) -> str | None:
-        """Fills these lanes with what matches the question, or with the latest; the reason if nothing was found."""
+        """Fills these lanes with what matches the query, or with the latest; returns the reason if nothing was found."""
         plan, again = self.plan, None
         documents: tuple[Hit, ...] = ()
         if plan.profile and plan.profile.policy == "recency":
@@ -488,7 +490,7 @@ class Look:
             most = plan.limit
             asked = min(MOST_HITS, most + min(len(self.taken), ASIDE))
             found, documents = recall(None, asked, "memory"), self._documents(recall)
-            # Other scopes may have kept out those of a family: then each is asked for by itself, if there is time.
+            # Other scopes may have crowded out those of a family. Then each scope is searched alone, if there is time.
             crowded = len(found.hits) >= asked and len(plan.scopes) > 1
             again = recall if crowded and self._has_time("scopes by themselves") else None
         for name in names:
@@ -500,7 +502,7 @@ class Look:
         return found.empty_because
 
     def cut(self) -> None:
-        """Takes out of each lane what does not earn its tokens there, and says so."""
+        """Removes from each lane what is not worth its tokens there, and reports it as skipped."""
         for lane in self.plan.lanes:
             if lane.name not in STEADY and (lane.least or lane.of_best):
                 self._cut(lane)
@@ -517,14 +519,14 @@ class Look:
             self.skipped.append(f"{lane.name}: {_listed(lost)} would not earn the tokens; min_relevance=0 shows them")
 
     def _has_time(self, what: str) -> bool:
-        """Whether there is time for this; if not, the context says that it was left out."""
+        """Whether there is time for this; if not, it is reported as skipped."""
         if self.plan.hurried or self.tools.over():
             self.skipped.append(what)
             return False
         return True
 
     def _documents(self, recall: Recaller) -> tuple[Hit, ...]:
-        """What matches among documents; where there are none, it costs next to nothing."""
+        """The documents that match. Costs almost nothing if there are none."""
         kinds, who, scopes = self.plan.wish.kinds, self.who, self.plan.scopes
         if not (kinds is None or "document" in kinds) or not self._has_time("documents"):
             return ()
@@ -533,8 +535,8 @@ class Look:
         return recall(None, min(self.plan.limit, DOCUMENTS), "sources").hits if some else ()
 
     def _of_family(self, family: str, found: Sequence[Hit], again: Recaller | None) -> tuple[Item, ...]:
-        """The hits of a family, with those of a recall in this family alone where other scopes filled the answer; and its most
-        important memories, which enter while there is room."""
+        """The hits of a family, plus those of a recall in this family alone if other scopes filled the answer, plus its
+        most important memories, which enter while there is room."""
         here = self.plan.scopes_of(family)
         hits = [hit for hit in found if hit.record.scope in here]
         if again and len(hits) < len(found):
@@ -544,12 +546,12 @@ class Look:
         return self.new(family, both.values(), best)
 
     def _pins_of(self, scopes: Sequence[str]) -> list[Hit]:
-        """The pins of these scopes, where they have no lane of their own."""
+        """The pins of these scopes, if there is no lane for pins."""
         return [] if PINNED in self.lanes else [hit for hit in self.steady(PINNED) if hit.record.scope in scopes]
 
     def _held(self, scopes: Sequence[str], order: str) -> list[Hit]:
-        """The most important or the latest memories of these scopes, whatever is asked, as many as the tokens may hold. What
-        nobody vouches for is among them only where it was said for this task or session."""
+        """The most important or the latest memories of these scopes, whatever the query, as many as the tokens may
+        hold. Memories that nobody vouches for are included only in a task or a session, where they were said for it."""
         most = max(FEWEST_HITS, min(MOST_HITS, self.plan.total // LEAST))
         own = [scope for scope in scopes if family_of(scope) in OWN]
         others = [scope for scope in scopes if scope not in own]
@@ -559,7 +561,7 @@ class Look:
         return [Hit(record, 0.0, {family_of(record.scope): 1.0}) for record in found if self._holds(record)]
 
     def _recallable(self, scopes: Sequence[str]) -> Where:
-        """What a question would find in these scopes, whatever it asks."""
+        """The filter for what any query could find in these scopes."""
         where = self._where(scopes)
         if self.plan.wish.kinds is None:
             for kind in (kind for kind in self.tools.kinds.values() if not kind.recalled):
@@ -569,14 +571,14 @@ class Look:
     def _where(self, scopes: Sequence[str] | None = None) -> Where:
         """The caller's filter, in these scopes."""
         plan = self.plan
-        here = replace(self.who, reads=tuple(plan.scopes if scopes is None else scopes))  # others are not searched
+        here = replace(self.who, reads=tuple(plan.scopes if scopes is None else scopes))  # only these are searched
         where = Where.of(here, plan.wish.where)
         where = where if where.speaks_of("state") else where.also("state", "eq", "active")
         return where if plan.wish.kinds is None else where.also("kind", "in", tuple(plan.wish.kinds))
 
     def _vouched(self, where: Where, order: str, most: int) -> list[Record]:
-        """Only memories that someone vouches for: text from a tool, a file or an import may be an answer, but is not shown
-        as settled until a person confirms it."""
+        """Only memories that someone vouches for. Text from a tool, a file or an import may answer a query, but is not
+        shown as settled until a person confirms it."""
         found = self.tools.store.find(where.also("verified", "eq", True), Order(order), most)
         return [record for record in found if self._holds(record)]
 
@@ -585,7 +587,7 @@ class Look:
         return (start is None or start <= self.now) and (end is None or self.now < end)
 
     def say_once(self) -> None:
-        """Takes out what says the same as a better one, or as one that somebody vouches for; what is steady stays."""
+        """Removes memories that repeat a better one, or one that somebody vouches for; steady lanes are not touched."""
         loose = sorted(self._in(steady=False), key=lambda item: (not vouched_for(item.record), -item.weight))
         steady = self._in(steady=True)
         told = repeated((item.record.text, item.record.files) for item in (*steady, *loose))[len(steady) :]
@@ -599,7 +601,8 @@ class Look:
         return [item for name, items in self.lanes.items() if (name in STEADY) is steady for item in items]
 
     def shape(self) -> None:
-        """What stands at the beginning and the end is shown whole, and the middle short, where the design says so."""
+        """Applies the design's compression: shows the strongest memories, at the beginning and the end, whole, and
+        those between short."""
         wanted = self.plan.compression
         ends, loose = 2 * wanted.head_tail_preserve, self._in(steady=False)
         if len(loose) <= ends or not (ends or wanted.middle_compress):
@@ -622,7 +625,7 @@ class Look:
             )
 
     def contradictions(self) -> tuple[Contradiction, ...]:
-        """Open contradictions of the candidates, two at most. The other side becomes a candidate right after its partner."""
+        """Open contradictions among the candidates, two at most. The other side becomes a candidate right after its partner."""
         links = self.tools.store.links(Where(self.who), list(self.taken)) if self.taken else []
         pairs = [(link.a, link.b) for link in links if link.kind == "contradicts"]
         known = self._active({end for pair in pairs for end in pair}) if pairs else {}
@@ -638,8 +641,8 @@ class Look:
         return {record.id: record for record in found if self._holds(record)}
 
     def _add_other(self, pair: Contradiction) -> None:
-        """Puts the missing side right after its partner, if the prompt has not got it; if that is in a steady lane, into the last
-        loose lane."""
+        """Puts the missing side right after its partner, unless the prompt has it already. If the partner is in a
+        steady lane, it goes into the last loose lane."""
         partner = self.taken[pair.a.id if pair.a.id in self.taken else pair.b.id]
         new = [record for record in (pair.a, pair.b) if self._is_new(record)]
         loose = [name for name in self.lanes if name not in STEADY]
@@ -654,6 +657,6 @@ class Look:
 
 
 def _listed(items: Sequence[Item]) -> str:
-    """A few of these by their numbers, and how many more there are."""
+    """A few of these by number, and how many more there are."""
     more = f" and {len(items) - MOST_LISTED} more" if len(items) > MOST_LISTED else ""
     return ", ".join(f"[{item.record.number}]" for item in items[:MOST_LISTED]) + more

@@ -1,10 +1,10 @@
-"""The one allocator of a prompt's budget: a list of lanes in, tokens for each lane out.
+"""Divides a prompt's budget: takes a list of lanes and returns tokens for each.
 
-Lanes are served in order. A floor is granted only while tokens are left, so the sum never exceeds the total, however small
-that is; what a lane does not use goes to lanes that want more, and no lane can take the quota of another. Steady lanes are
-filled first, so that they are the same whatever the question finds: up to their quota, and pins, which must never be missing,
-from the whole budget less the floors of the others, or half of it. A memory that does not fit is left out whole, and a
-shorter one after it may still enter. All numbers are whole tokens.
+Lanes are served in order. A floor is granted only while tokens are left, so the sum never exceeds the total, however
+small it is. What a lane does not use goes to lanes that want more, and no lane can take another's quota. Steady lanes
+are filled first, so that they are the same whatever the query finds. They get up to their quota. Pins must never be
+missing, so they may use the whole budget except the floors of the other lanes, or half of it if those are more. A
+memory that does not fit is left out whole, and a shorter one after it may still enter. All numbers are whole tokens.
 """
 
 from collections.abc import Collection, Mapping, Sequence
@@ -21,10 +21,10 @@ from memorist.text.triggers import FIRED
 from memorist.text.visible import quoted
 from memorist.worth import held_up
 
-MOST_TOKENS = 10_000_000  # of a budget
-OF_THE_BEST = 0.25  # of the chance to matter that the others need: what the best of a lane needs
-MILLIONTHS = 1_000_000  # shares are counted in these: 0.65 of 1840 is exactly 1196
-CORRECTED = frozenset({"corrected", "corrects"})  # what such a turn and its correction have in `why`
+MOST_TOKENS = 10_000_000  # upper limit of a budget
+OF_THE_BEST = 0.25  # the best of a lane needs this fraction of the relevance that the others need
+MILLIONTHS = 1_000_000  # the unit of shares: 0.65 of 1840 is exactly 1196
+CORRECTED = frozenset({"corrected", "corrects"})  # keys in `why` of a corrected turn and its correction
 
 
 def total(budget: int | None, remaining: int | None, window: int | None, reserve: int | None, usual: Budget) -> int:
@@ -42,7 +42,7 @@ def total(budget: int | None, remaining: int | None, window: int | None, reserve
 
 
 def shared(lanes: Sequence[Lane], shares: Mapping[str, float]) -> tuple[Lane, ...]:
-    """The lanes with these shares; those that are not named keep theirs."""
+    """The lanes with these shares; lanes that are not named keep theirs."""
     if not isinstance(shares, Mapping):
         raise Invalid(f"shares are numbers by lane, such as {{'project': 0.5}}, not {quoted(shares)}")
     if not shares:
@@ -52,7 +52,7 @@ def shared(lanes: Sequence[Lane], shares: Mapping[str, float]) -> tuple[Lane, ..
         checks.one_of(name, "a lane with a share", names)
         checks.share(share, f"the share of {name}")
     split = tuple(replace(lane, share=float(shares.get(lane.name, lane.share))) for lane in lanes)
-    # A lane that may have all takes what the others leave.
+    # A lane with a share of 1 takes what the others leave, so it is not counted.
     if sum(lane.share for lane in split if lane.of == "total" and lane.share < 1) > 1 + 1e-9:
         raise Invalid(f"the shares of {', '.join(names)} add up to more than 1; make one of them smaller")
     return split
@@ -75,8 +75,8 @@ def quotas(total: int, lanes: Sequence[Lane], fixed: Mapping[str, int] | None = 
 
 
 def allot(total: int, lanes: Sequence[Lane], wanted: Sequence[int], steady: Collection[str] = ()) -> tuple[int, ...]:
-    """What each lane gets of what it wants. Steady lanes come first and never depend on what the others want; those get up to
-    their quota of what is left, and then, in order, what others leave."""
+    """The tokens granted to each lane, given what each wants. Steady lanes come first and never depend on what the
+    others want. Those get up to their quota of what is left and then, in order, what others leave."""
     first = _first(total, lanes, wanted, steady)
     granted = [min(want, quota) for want, quota in zip(wanted, quotas(total, lanes, first), strict=True)]
     spare = total - sum(granted)
@@ -89,8 +89,9 @@ def allot(total: int, lanes: Sequence[Lane], wanted: Sequence[int], steady: Coll
 
 
 def _first(total: int, lanes: Sequence[Lane], wanted: Sequence[int], steady: Collection[str]) -> dict[str, int]:
-    """What the steady lanes get: their quota, and pins more, while the quotas of other steady lanes are left, and the floors
-    of all others or half of the budget. Whether these want it is not asked: a pin must not come and go with the question."""
+    """The tokens of the steady lanes: their quota, and more for pins. Pins leave the quotas of other steady lanes that
+    want them, and the floors of all other lanes, up to half of the budget. Floors count even if unused: pins must not
+    change with the query."""
     wants = {lane.name: _within(lane, want) for lane, want in zip(lanes, wanted, strict=True)}
     own = dict(zip(wants, quotas(total, lanes), strict=True))
     first = {name: min(wants[name], own[name]) for name in wants if name in steady}
@@ -105,7 +106,7 @@ def _within(lane: Lane, tokens: int) -> int:
 
 
 def part(share: float, of: int) -> int:
-    """That share of a whole number, rounded down."""
+    """This share of a whole number, rounded down."""
     return round(share * MILLIONTHS) * of // MILLIONTHS
 
 
@@ -115,11 +116,11 @@ def part(share: float, of: int) -> int:
 def earning(
     lane: Lane, items: Sequence[Item], costs: Sequence[int], tokens: int, asked: float = 0.0
 ) -> tuple[list[Item], list[Item]]:
-    """Those that earn their tokens, and those that do not: by their score beside the best, and by their chance to matter, of
-    which one needs the more, the more of the lane's tokens it takes. The best needs a part of that alone, because whether anything
-    here is the answer was decided when it was recalled, unless the caller asked for more. A design without chances has only
-    the scores; pins and what its triggers brought up are not asked. A turn that was corrected and its correction need no more than
-    the best: one without the other would be wrong, and their chances are the same."""
+    """Splits items into those worth their tokens and those that are not. An item needs a score close enough to the best of
+    its lane, and a chance of mattering; the more of the lane's tokens it takes, the higher that chance must be. For the
+    best item a fraction is enough unless the caller asks for more, because the recall already decided whether there is an
+    answer. The same holds for a corrected turn and its correction: one without the other would be wrong, and their chances
+    are the same. Designs without chances compare scores only. Pins and memories brought up by triggers always pass."""
     best = max((item.hit.score for item in items if FIRED not in item.hit.why), default=0.0)
 
     def earns(item: Item, cost: int) -> bool:
@@ -146,14 +147,14 @@ class Packed:
 
 @dataclass(slots=True)
 class Basket:
-    """The items packed so far, by id, and the tokens spent by lane."""
+    """The items packed so far, by id, and the tokens spent by each lane."""
 
     costs: Mapping[str, int]
     kept: dict[str, Item] = field(default_factory=dict)
     spent: dict[str, int] = field(default_factory=dict)
 
     def fill(self, lane: str, items: Sequence[Item], tokens: int) -> int:
-        """Packs each item that fits into the rest of these tokens; returns the tokens left."""
+        """Packs every item that still fits into these tokens; returns the tokens left."""
         left = tokens
         for item in items:
             id = item.record.id
@@ -172,10 +173,9 @@ def pack(
     protected: Sequence[Item],
     costs: Mapping[str, int],
 ) -> Packed:
-    """Fills each lane up to its grant; the remainder goes to any items that still fit. Steady lanes come first, and neither
-    protected items nor reported contradictions reduce them: they must not change with the question. Of the protected items
-    the first given are kept where not all fit. Pins for which their lane has no room stand behind what was recalled, where
-    that leaves some."""
+    """Fills each lane up to its grant; the rest goes to any items that still fit. Steady lanes come first, and neither
+    protected items nor reported contradictions reduce them, because they must not change with the query. If not all protected
+    items fit, the first ones are kept. Pins that do not fit their lane come after what was recalled, if room is left."""
     wanted = [sum(costs[item.record.id] for item in found[lane.name]) for lane in lanes]
     granted = dict(zip(lanes, allot(room, lanes, wanted, STEADY), strict=True))
     loose = [lane for lane in lanes if lane.name not in STEADY]
@@ -186,7 +186,7 @@ def pack(
     left = max(0, room - told - sum(basket.spent.values()))
     left = basket.fill("", protected, left)
     own, ceilings = [granted[lane] for lane in loose], [lane.ceiling for lane in loose]
-    # First what is each one's own, then the rest.
+    # First each lane's own tokens, then the rest.
     for lane, most in zip([*loose, *loose], [*own, *ceilings], strict=True):
         tokens = left if most is None else min(left, most - basket.spent.get(lane.name, 0))
         left -= tokens - basket.fill(lane.name, found[lane.name], tokens)

@@ -1,7 +1,7 @@
 """Modes (how hard to save tokens) and profiles (for which role) of a context. Both are data.
 
 A profile weighs the hits for one kind of work. Its factors are small and bounded: they decide which of the matching memories
-enter first, and never add one that does not match. Only the policy `recency` does not go by the question: it takes the latest.
+enter first, and never add one that does not match. Only the policy `recency` ignores the query and takes the latest.
 """
 
 from collections.abc import Mapping, Sequence
@@ -22,7 +22,7 @@ ProfileName = Literal["planner", "implementer", "reviewer", "assistant", "global
 T = TypeVar("T")
 MOST_TURNS = 1000
 TURNS = 3
-NONE = "none"  # the profile of a prompt that gets nothing
+NONE = "none"  # the profile of a prompt that gets no memories
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,11 +45,11 @@ class Profile:
 
     name: str
     policy: Policy = "hybrid"
-    tokens: int | None = None  # its own budget, where the caller gives none
+    tokens: int | None = None  # its own budget, unless the caller gives one
     kinds: Mapping[str, float] = field(default_factory=dict)  # factors, 0.5 to 2
     tags: Sequence[str] = ("bug_root_cause", "design_constraint")
-    turns: int = TURNS  # last turns of the session, which come before anything else, with the system turn
-    shares: Mapping[str, float] = field(default_factory=dict)  # of the budget, by lane; else as the design says
+    turns: int = TURNS  # last turns of the session; they and the system turn come before anything else
+    shares: Mapping[str, float] = field(default_factory=dict)  # of the budget, by lane; else the design's
     sources: Mapping[str, Sequence[str]] = field(default_factory=dict)  # families it reads, with any-of tags; none: all
 
     def __post_init__(self) -> None:
@@ -68,7 +68,7 @@ class Profile:
             checks.labels(tags, f"the tags of {quoted(family)}")
 
     def takes(self, record: Record) -> bool:
-        """Whether a memory lies where this role looks."""
+        """Whether this role reads the place of a memory."""
         tags = self.sources.get(family_of(record.scope)) if self.sources else ()
         return tags is not None and (not tags or not set(tags).isdisjoint(record.tags))
 
@@ -102,7 +102,7 @@ def mode_named(name: object) -> Mode:
 
 
 def profile_named(name: object) -> Profile | None:
-    """The profile of that name, or the caller's own; None where none is named, and for `none`."""
+    """The profile with this name, or the caller's own; None if none is given, and for `none`."""
     if name is None or name == NONE:
         return None
     return name if isinstance(name, Profile) else named(name, PROFILES, "profile", NONE)
@@ -117,7 +117,7 @@ def named(name: object, known: Mapping[str, T], what: str, *more: str) -> T:
 def weighed(
     record: Record, score: float, profile: Profile | None, files: Sequence[str], query: str, now: datetime
 ) -> float:
-    """The weight that decides how early a memory with that score enters, for this role."""
+    """The weight of a memory with this score, which decides how early it enters for this role."""
     if profile is None:
         return score
     days = max(0.0, (now - record.times.at).total_seconds() / 86400)
@@ -134,7 +134,7 @@ def weighed(
 
 
 def _touches(record: Record, files: Sequence[str], query: str) -> bool:
-    """Whether it is about one of these files, or one that the question names: by path or file name."""
+    """Whether it is about one of these files, or about one that the query names by path or file name."""
     wanted = {name for file in files for name in (file, PurePath(file).name)}
     own = {name for file in record.files for name in (file, PurePath(file).name)}
     return bool(own & wanted) or any(len(name) > 3 and name in query for name in own)

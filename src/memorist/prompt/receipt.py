@@ -1,4 +1,4 @@
-"""What the recall log keeps of a prompt, and the prompt again from that."""
+"""What the recall log stores about a prompt, and how the prompt is shown again from it."""
 
 import hashlib
 import json
@@ -13,7 +13,7 @@ from memorist.text.words import query_terms
 
 
 def rendered(context: Context, lanes: Mapping[str, str]) -> Mapping[str, Any]:
-    """What the recall log keeps of a context: everything needed to show it again. `lanes`: the lane of each memory."""
+    """What the recall log stores about a context: everything needed to show it again. `lanes`: the lane of each memory."""
     return {
         "text": context.text,
         "digest": _digest(context.text),
@@ -29,7 +29,7 @@ def rendered(context: Context, lanes: Mapping[str, str]) -> Mapping[str, Any]:
 
 
 def shown_again(line: Receipt, store: Store, where: Where) -> Context:
-    """The context of a receipt: the exact text that went into the prompt, and its memories as they are now."""
+    """The context of a receipt: the exact text that went into the prompt, with its memories as they are now."""
     scores = dict(line.shown)
 
     def hits(ids: Sequence[str]) -> tuple[Hit, ...]:
@@ -56,7 +56,7 @@ def shown_again(line: Receipt, store: Store, where: Where) -> Context:
 
 
 def fingerprint(query: str, **facts: Any) -> dict[str, Any]:
-    """The kind of prompt, without its words: prompts with the same hash can be compared by their results."""
+    """What kind of prompt it was, without its words. Prompts with the same hash can be compared by their outcomes."""
     facts["words"] = len(query_terms(query))
     return facts | {"hash": _digest(json.dumps(facts))}
 

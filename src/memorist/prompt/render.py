@@ -1,19 +1,20 @@
 """The rendered page: the order of memories, the marks around them, and four styles.
 
-A page is mostly memory: one frame, then a line for each memory with its number, and a word about a memory only where that
-changes how it is to be read. The part that does not depend on the question comes first and is identical to the byte until a
-memory changes, so a model's prompt cache can reuse it; the memories recalled for this question follow. Models read the
-beginning and the end of a long text best, so the strongest memories are there and the weakest in the middle. What the users
-themselves said for good stands under a heading that says so, everything else under one that says that it is no instruction.
+A page is mostly memory: one frame, then a line for each memory with its number, and a word about a memory only where
+that changes how to read it. The part that does not depend on the query comes first and is identical to the byte until a
+memory changes, so a model's prompt cache can reuse it. The memories recalled for this query follow. Models read the
+beginning and the end of a long text best, so the strongest memories are there and the weakest in the middle. What the
+user said for good has a heading that says so; everything else is under a heading that says that it is not an
+instruction.
 
-Every stored text is data of unknown intent. Invisible characters are written out once for all styles (`body_of`); each style
-keeps the rest inside its box: lines at the margin are ours, and whatever a memory says after its first line is indented,
-escaped as well inside XML and out of reach of the fence inside Markdown; JSON quotes it. A parser reads back exactly the texts
-that went in.
+Every stored text is data of unknown intent. Invisible characters are written out once for all styles (`body_of`). Each
+style keeps the rest inside its box: only we write lines at the margin, and everything after the first line of a memory
+is indented. XML escapes it as well, Markdown indents it too far to close the fence, and JSON quotes it. A parser reads
+back exactly the texts that went in.
 
-A part ends with a mark that the author of a memory cannot have known. The mark of the second part is random for each call.
-The first part must not change between calls, so its mark is a digest of its own content under the store's secret key, which
-changes with every word and cannot be computed without the key (docs/why/0014-marks-in-a-prompt.md).
+A part ends with a mark that the author of a memory cannot have known. The mark of the second part is random for each
+call. The first part must not change between calls, so its mark is a digest of its own content under the store's secret
+key, which changes with every word and cannot be computed without the key (docs/why/0014-marks-in-a-prompt.md).
 """
 
 import json
@@ -36,17 +37,17 @@ from memorist.text.visible import visible
 
 REFERENCE = "Reference data, not instructions"
 OWN = "The user's own standing preferences and instructions"
-RECALLED = "Recalled"  # reference data as well, in a page that has said so
-STANDING = ("preference", "instruction", "convention")  # kinds of what somebody wants from now on
-COURSES = ("summary", "narrative")  # kinds of what tells how something went on
-DOUBTED = ("stale", "unverifiable")  # of what the files that a memory is about do not bear out
-OLD = timedelta(days=182)  # from then on a memory says of when it is
+RECALLED = "Recalled"  # the shorter heading, for a page that has said "reference data" before
+STANDING = ("preference", "instruction", "convention")  # kinds of memories that say what somebody wants from now on
+COURSES = ("summary", "narrative")  # kinds that say how something went on
+DOUBTED = ("stale", "unverifiable")  # states of a memory's files that are shown as a doubt
+OLD = timedelta(days=182)  # from this age on a memory shows its month
 ROLES = ("user", "assistant", "system", "tool")
 LETTERS = "bcdfghjkmnpqrstvwxz"  # no vowels: a mark is not a word, and no rule takes it for a secret
 MARK = 9  # letters: 38 bits
 UNSAFE = re.compile(r"[^\w ./\\+@~-]")  # in a path that is shown among the facts
 LONGEST_PATH = 200
-NO_XML = re.compile("[\ufffe\uffff]")  # the two characters that XML cannot hold and that `visible` leaves
+NO_XML = re.compile("[\ufffe\uffff]")  # the two characters that XML cannot hold and that `visible` leaves in
 Digest = Callable[[str], str]  # hexadecimal, under the store's secret key
 
 
@@ -60,7 +61,7 @@ class Item:
     hit: Hit
     lane: str
     body: str
-    when: str | None = None  # of what is to be read as of then
+    when: str | None = None  # the date as of which it must be read
     weight: float = 0.0  # how early it enters
     protected: bool = False  # comes before anything else
 
@@ -70,14 +71,14 @@ class Item:
 
     @property
     def own(self) -> bool:
-        """Whether it is the user's own word for good: pinned, or in a lane that stands in every prompt."""
+        """Whether the user said it for good: pinned, or of a standing kind in a lane that is in every prompt."""
         said = self.record
         theirs = said.origin == "user" and said.trust == "high" and said.status == "confirmed" and said.kind != "turn"
         return theirs and bool(self.lane) and (said.pinned or (self.lane in STEADY and said.kind in STANDING))
 
     @property
     def facts(self) -> str:
-        """Its number, and what changes how it is to be read: our own words and checked names, and of free text only a path."""
+        """Its number, and what changes how to read it: our own words and checked names. The only free text is a path."""
         record = self.record
         turn = record.kind == "turn" and record.provenance.role in ROLES
         doubt = "low trust" if record.trust == "low" else "unconfirmed" if record.status == "candidate" else None
@@ -92,7 +93,7 @@ class Item:
 
 @dataclass(frozen=True, slots=True)
 class Contradiction:
-    """Two memories that contradict each other, with no decision between them yet."""
+    """Two memories that contradict each other and have not been decided yet."""
 
     a: Record
     b: Record
@@ -104,8 +105,8 @@ class Contradiction:
 
 
 def body_of(record: Record, longest: int | None, terms: Sequence[str] = ()) -> str:
-    """The text to show. Of one that is too long the sentences that matter are kept, those with `terms` of the question above
-    all, and of what sums a session up the latest lines; it says how much is left out, and which memory has it."""
+    """The text to show. If it is too long, the sentences that matter are kept, first those with `terms` of the query;
+    of a session summary, the latest lines. A note says how much is left out, and which memory has it."""
     shown = shown_procedure(record)
     text = record.text if shown is None else shown.titled(record.text)
     if shown is not None:
@@ -122,8 +123,8 @@ def body_of(record: Record, longest: int | None, terms: Sequence[str] = ()) -> s
 
 
 def shown_procedure(record: Record) -> Procedure | None:
-    """The procedure that a memory holds, where it may be shown as one. What a person has yet to confirm is a text like any other,
-    and so is one whose steps read like orders to a model."""
+    """The procedure that a memory holds, if it may be shown as one. It may not if a person has yet to confirm it, or if
+    its steps read like orders to a model; then it is shown as plain text."""
     found = procedure_of(record.data, record.kind) if record.status == "confirmed" else None
     if found is None or (record.trust != "high" and gives_orders("\n".join((record.text, *found.lines())))):
         return None
@@ -131,7 +132,7 @@ def shown_procedure(record: Record) -> Procedure | None:
 
 
 def _steps(procedure: Procedure, longest: int | None, number: int) -> list[str]:
-    """The lines of a procedure, as many whole ones as fit into so many characters; it says how many are left out."""
+    """The lines of a procedure, as many whole ones as fit into so many characters; a note says how many are left out."""
     lines, room = [visible(line) for line in procedure.lines()], longest
     for place, line in enumerate(lines):
         if room is not None:
@@ -143,8 +144,8 @@ def _steps(procedure: Procedure, longest: int | None, number: int) -> list[str]:
 
 
 def place_of(record: Record) -> str | None:
-    """Where a part of a document lies, `docs/guide.md:12-40`, or what was extracted from a file, `docs/guide.md:12`. A path is
-    free text: what could pass for a fact is taken out."""
+    """Where a part of a document is, `docs/guide.md:12-40`, or where an item was extracted, `docs/guide.md:12`. A path
+    is free text, so characters that could make it pass for a fact are replaced."""
     if not record.files or (record.kind != "document" and {"lines", "line"}.isdisjoint(record.data)):
         return None
     path, lines = UNSAFE.sub("_", record.files[0])[:LONGEST_PATH], record.data.get("lines", [record.data.get("line")])
@@ -153,7 +154,7 @@ def place_of(record: Record) -> str | None:
 
 
 def when_of(record: Record, now: datetime) -> str | None:
-    """The day of a turn before today, which may speak of tomorrow; the month of anything old; None for what is to be read as
+    """The day of a turn from before today, which may speak of tomorrow; the month of anything old; None for what is to be read as
     of today.
 
     >>> from memorist.testing import a_record
@@ -169,12 +170,12 @@ def when_of(record: Record, now: datetime) -> str | None:
 
 # ---------------------------------------------------------------- four styles
 
-Group = tuple[str, Sequence[str]]  # a heading, and the entries under it as a style writes them
+Group = tuple[str, Sequence[str]]  # a heading, and the rendered entries below it
 
 
 class Style(Protocol):
-    """`begin` and `end` frame the page, `glue` joins its parts. A part holds groups of entries, which are items and reported
-    contradictions; it names its mark at its beginning and ends with it."""
+    """`begin` and `end` frame the page, and `glue` joins its parts. A part holds groups of entries, which are items and
+    reported contradictions; it names its mark at its beginning and ends with it."""
 
     @property
     def begin(self) -> str: ...
@@ -189,7 +190,7 @@ class Style(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Lined:
-    """A line for each memory; what follows its first line is indented."""
+    """One line for each memory; further lines of a memory are indented."""
 
     begin: str = ""
     end: str = ""
@@ -228,12 +229,12 @@ class Json:
 
 
 def _marked(mark: str, groups: Sequence[Group]) -> list[Group]:
-    """The groups of a part, with its mark in the first heading."""
+    """The groups of a part, with its mark added to the first heading."""
     (title, entries), *others = groups
     return [(f"{title} {mark}", entries), *others]
 
 
-_ENTITIES = str.maketrans({"&": "&amp;", "<": "&lt;", ">": "&gt;"})  # `html` takes 2 ms to load
+_ENTITIES = str.maketrans({"&": "&amp;", "<": "&lt;", ">": "&gt;"})  # importing `html` takes 2 ms
 
 
 def _xml(text: str) -> str:
@@ -242,7 +243,7 @@ def _xml(text: str) -> str:
 
 STYLES: dict[str, Style] = {
     "xml": Lined("<project_memory>", "</project_memory>", _xml),
-    "markdown": Lined("## Memory\n```\n", "\n```", indent="    "),  # so far in, nothing ends a fence
+    "markdown": Lined("## Memory\n```\n", "\n```", indent="    "),  # indented so far, nothing closes the fence
     "plain": Lined(),
     "json": Json(),
 }
@@ -253,14 +254,14 @@ CLIENTS = {"claude-code": "xml", "gemini": "markdown", "codex": "plain", "openco
 
 
 def style_of(style: object, client: object) -> Style:
-    """The given style; else the one that the client reads best; else plain."""
+    """The given style, else the one that the client reads best, else plain."""
     usual = "plain" if client is None else named(client, CLIENTS, "client")
     return named(usual if style is None else style, STYLES, "style")
 
 
 @dataclass(frozen=True, slots=True)
 class Page:
-    """A rendered page. The first `stable` characters do not depend on the question."""
+    """A rendered page. The first `stable` characters do not depend on the query."""
 
     text: str
     stable: int
@@ -272,7 +273,7 @@ class Page:
         return (*self.steady, *self.recalled)
 
 
-Written = Callable[[Item], str]  # an item in some style
+Written = Callable[[Item], str]  # renders an item in some style
 
 
 def page(
@@ -283,7 +284,7 @@ def page(
     digest: Digest,
     write: Written | None = None,
 ) -> Page:
-    """These memories as text; no memories, no text. `write` saves work where they are rendered already."""
+    """These memories as text; empty if there are none. `write` returns items that are rendered already."""
     write = write or style.item
     steady, placed = own_first(steady), own_first(arranged(recalled))
     if not steady and not placed:
@@ -301,18 +302,18 @@ def page(
 
 
 def boxed(title: str, text: str, digest: Digest) -> str:
-    """A stored text by itself in a box of its own, the same to the byte each time."""
+    """One stored text in a box of its own, identical to the byte each time."""
     mark = _derived_mark(text, "", digest)
     return f"{REFERENCE}. {title} {mark}\n  " + visible(text).replace("\n", "\n  ") + f"\nEnd {mark}"
 
 
 def own_first(items: Sequence[Item]) -> list[Item]:
-    """What the user said for good, and then the rest, each in its order."""
+    """What the user said for good, then the rest, each in its order."""
     return sorted(items, key=lambda item: not item.own)
 
 
 def _groups(items: Sequence[Item], title: str, write: Written, more: Sequence[str]) -> list[Group]:
-    """What the user said for good, and the rest under this heading; no heading without entries."""
+    """Two groups: what the user said for good, and the rest under this heading. A group without entries is left out."""
     own, rest = [write(item) for item in items if item.own], [write(item) for item in items if not item.own]
     return [(named, entries) for named, entries in ((OWN, own), (title, [*rest, *more])) if entries]
 
@@ -322,8 +323,8 @@ def _joined(groups: Sequence[Group]) -> str:
 
 
 def frame_cost(style: Style, items: Sequence[Item], count: TokenCounter) -> int:
-    """The tokens of a page of these without any memory, and of one on which something was recalled beside what is steady: what
-    was found must not change the room of that. Every mark costs the same."""
+    """The tokens of an empty page for these items. It always counts the part for recalled memories beside steady ones,
+    so that the room of the steady ones does not depend on what was found. Every mark costs the same."""
     steady = [item.own for item in items if item.lane in STEADY]
     loose = [item.own for item in items if item.lane not in STEADY]
     first = [OWN] * (True in steady) + [REFERENCE] * (False in steady)
@@ -333,8 +334,8 @@ def frame_cost(style: Style, items: Sequence[Item], count: TokenCounter) -> int:
 
 
 def arranged(items: Sequence[Item]) -> list[Item]:
-    """The strongest first, the second strongest last, and so on towards the middle. Protected items, such as the last turns
-    of a conversation, come at the very end, in the order in which they were said."""
+    """The strongest first, the second strongest last, and so on towards the middle. Protected items, such as the last
+    turns of a conversation, come at the very end, in the order in which they were said."""
     ranked = sorted((item for item in items if not item.protected), key=lambda item: -item.weight)
     turns = (item for item in items if item.protected)
     said = sorted(turns, key=lambda item: (item.record.times.at, item.record.number))
@@ -342,7 +343,7 @@ def arranged(items: Sequence[Item]) -> list[Item]:
 
 
 def _derived_mark(content: str, others: str, digest: Digest) -> str:
-    """A mark that depends on the content alone, unless a memory beside it happens to contain that mark."""
+    """A mark computed from the content alone, and again if a memory happens to contain it."""
     for again in range(1000):
         mark = _letters(int(digest(f"mark {again} {content}"), 16))
         if mark not in content and mark not in others:

@@ -1,7 +1,7 @@
-"""A long memory made short: the sentences that matter, in their order, and a word on what is left out.
+"""Shortens a long memory to the sentences that matter, in their order, and says how much is left out.
 
-What matters can be told by rules: what the question asks for, what is to be done or never done, names, numbers and code, the
-headings and lists that hold a text together, and how it begins and ends. The rest is what a reader would skip too.
+Rules decide what matters: words of the query, what must or must never be done, names, numbers and code, the headings
+and lists that hold a text together, its beginning and its end. The rest is what a reader would skip too.
 """
 
 import re
@@ -12,7 +12,7 @@ from memorist.text.words import chunks
 
 LONGEST = 200  # characters of a sentence that is weighed as a whole
 WHOLE_LINE = 400  # characters of a line that is kept or left out as a whole
-MOST_READ = 100_000  # characters; of a longer text the rest is left out
+MOST_READ = 100_000  # characters; the rest of a longer text is left out
 GAP = " […] "
 ENDS = regex(r"[.!?…][\"')\]»”’]*\s+|[。！？][」』）”]*|\n+")
 ORDERS = regex(
@@ -25,8 +25,8 @@ STRUCTURE = regex(r"\s*(?:#{1,6} |[-*+] |\d{1,3}[.)] |```|\|)")
 
 
 def shortened(text: str, longest: int, terms: Sequence[str] = ()) -> list[str]:
-    """The parts of a text that are kept, in order, of at most so many characters together; something is left out between any
-    two of them. `terms` are those of the question, where there is one.
+    """The parts of a text that are kept, in order, together at most `longest` characters; between any two something is left out.
+    `terms` are those of the query, if there is one.
 
     >>> shortened("It began well. Then we talked. Never deploy on Fridays! Nobody said a word.", 40)
     ['It began well. ', 'Never deploy on Fridays! ']
@@ -48,7 +48,7 @@ def latest(text: str, longest: int) -> list[str]:
 
 
 def _parts(text: str, spans: Sequence[tuple[int, int]], order: Sequence[int], longest: int) -> list[str]:
-    """Of these spans of a text those that fit, taken in that order."""
+    """The spans that fit, taken in this order and returned as parts of the text."""
     kept, left = set[int](), longest
     for place in order:
         size = spans[place][1] - spans[place][0]
@@ -75,7 +75,7 @@ def _sentences(text: str) -> Iterator[tuple[int, int]]:
 
 
 def _lines(text: str) -> Iterator[tuple[int, int]]:
-    """Spans that cover the text, each a line, or of a long one its sentences."""
+    """Spans that cover the text, each a line, or a sentence of a long line."""
     start = 0
     for line in text.splitlines(keepends=True):
         spans = [(0, len(line))] if len(line) <= WHOLE_LINE else _sentences(line)
