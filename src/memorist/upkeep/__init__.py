@@ -1,6 +1,6 @@
 """What keeps a store in order over time: jobs that propose changes, and one runner that applies them.
 
-A module is loaded when it is first used.
+Modules load on first use.
 """
 
 from typing import TYPE_CHECKING
@@ -11,5 +11,5 @@ if TYPE_CHECKING:
     from memorist.upkeep import afterwards, due, night, retain, runner, sessions
 
 __all__ = ["afterwards", "due", "night", "retain", "runner", "sessions"]
-if not TYPE_CHECKING:  # or every name would be there for a type checker
+if not TYPE_CHECKING:  # hidden from type checkers, which would accept any name otherwise
     __getattr__ = modules(__name__, __all__)

@@ -1,11 +1,11 @@
-"""What follows a retrieval, in designs that ask for it (`associates`), and what was said (`promotion.every`); never on the
-caller's time.
+"""What follows a retrieval, in designs that ask for it (`associates`), and what follows a number of turns
+(`promotion.every`). The caller never waits for any of it.
 
-What was asked and what was used together is put on a list of bounded length by the caller, in no time. A slice of upkeep
-(`due.py`) takes it from there: a question that found nothing is kept as a gap; memories that were of use together are tied
-together, and may get the tag they have in common; after every fifty recalls the job `clusters` runs, if the design has one
-(docs/why/0059-after-a-retrieval.md); and after every so many turns a session is read for what lasts, as at its end. Views of one
-memory share the list and its slices, so each line says who asked: what follows is done under that access, whoever's slice it is.
+The caller puts what was asked and what was used together on a bounded list, which takes almost no time. A slice of
+upkeep (`due.py`) processes the list. A query that found nothing is kept as a gap. Memories that were useful together are
+linked, and may get the tag they have in common. After every fifty recalls the job `clusters` runs, if the design has one
+(docs/why/0059-after-a-retrieval.md). After every so many turns a session is read for lasting content, as at its end.
+Views of one memory share the list and its slices, so each line records who asked, and is processed with that access.
 """
 
 from collections import deque
@@ -27,16 +27,17 @@ from memorist.store.where import Order
 if TYPE_CHECKING:
     from memorist.session.name import Name
 
-LONGEST_TAKEN = 4000  # characters of a question
-LISTED_AT_MOST = 256  # what is not taken from the list in time is given up, the oldest first
-CLUSTERS = "clusters"  # the job that is run after so many recalls
+LONGEST_TAKEN = 4000  # characters of a query
+LISTED_AT_MOST = 256  # if the list is full, the oldest line is dropped
+CLUSTERS = "clusters"  # the job that runs after so many recalls
 RECALLS = 50
-SESSIONS_COUNTED = 1000  # whose turns are counted; of more, those that came first are counted in the store again
+SESSIONS_COUNTED = 1000  # sessions whose turn counts are cached; beyond that, the oldest are counted in the store again
 
 
 @dataclass(frozen=True, slots=True)
 class Consequence:
-    """What follows from one retrieval, or from turns; None: nothing but that there was one. Under which design, and by whom."""
+    """What one retrieval or a number of turns leads to, under which design, and for whom. None: a retrieval without
+    consequences, which is only counted."""
 
     what: "Missed | UsedTogether | Name | None"
     design: Design
@@ -55,7 +56,7 @@ class Afterwards:
         return bool(self._list)
 
     def asked(self, query: Query, answer: Recall, now: datetime, design: Design, who: Access) -> None:
-        """A question was answered, or not. One with a filter, or about the past, says nothing about what is missing."""
+        """Notes a query and its answer. A query with a filter, or about the past, says nothing about what is missing."""
         plain = query.search == "memory" and not query.where and query.kinds is None and query.as_of is None
         whose = query.scope, query.user, query.session
         missed = Missed(query.text[:LONGEST_TAKEN], *whose, now) if plain and not answer else None
@@ -65,21 +66,22 @@ class Afterwards:
         self._list.append(Consequence(used, design, who))
 
     def said(self, turn: Record, every: int, design: Design, by: Caller) -> bool:
-        """Something was said in a session; whether it is time to read what was. What others heard of it, its record knows."""
-        from memorist.session.name import Name  # which only those who talk need
+        """Counts a turn of a session; returns whether the session is due to be read. Its record knows how far other
+        processes have read it."""
+        from memorist.session.name import Name  # imported late: only conversations need it
 
         talk = Name(str(turn.provenance.session), turn.scope, by.access.home or turn.scope)
         count = self._turns[talk] + 1 if talk in self._turns else _unread(talk, turn, by)
         self._turns[talk] = count if count < every else 0
         if len(self._turns) > SESSIONS_COUNTED:
             self._turns.pop(next(iter(self._turns)), None)
-        if count >= every and all(line.what != talk for line in tuple(self._list)):  # one reading is for all turns
+        if count >= every and all(line.what != talk for line in tuple(self._list)):  # one reading covers all turns
             self._list.append(Consequence(talk, design, by.access))
         return count >= every
 
     def catch_up(self, by: Caller, stop: Callable[[], bool] = lambda: False) -> tuple[Job, ...]:
-        """Does what is on the list, each line for whom it stands there, and leaves the rest of it when it has to stop. → the jobs
-        that are due by it"""
+        """Processes the list, each line with the access it was noted under; stops early if told to and leaves the rest.
+        Returns the jobs that became due."""
         due: tuple[Job, ...] = ()
         while self._list and not stop():
             line = self._list.popleft()
@@ -102,8 +104,8 @@ def _follow(what: "Missed | UsedTogether | Name | None", by: Caller, policy: Pro
 
 
 def _read(talk: "Name", by: Caller, policy: Promotion) -> None:
-    """Keeps what lasts of what was said so far, unless the session ended meanwhile, which did the same. It is read for whoever
-    opened the session: who spoke last may be trusted less, or more, than the others."""
+    """Keeps what lasts in the turns so far, unless the session has ended, which did the same. It reads with the rank of
+    whoever opened the session, because the last speaker may be trusted less or more than the others."""
     from memorist.session import close
 
     record = _open_record(talk, by)
@@ -122,7 +124,7 @@ def _open_record(talk: "Name", by: Caller) -> Record | None:
 
 
 def _unread(talk: "Name", turn: Record, by: Caller) -> int:
-    """How many turns there are up to this one that were not read yet. Of what is no open session nothing is read."""
+    """The number of unread turns up to this one; 0 if the session is not open."""
     from memorist.session import close, name
 
     record = _open_record(talk, by)

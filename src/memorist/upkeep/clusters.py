@@ -1,13 +1,13 @@
 """A job that finds memories which belong together: communities among the neighbours of each place.
 
-Labels spread along the links between neighbours, weighted by their cosine, until each memory has the label of most of what lies
-near it; a label that at least four share is a cluster. Its head is a record of kind `cluster`, and its members are linked to
-that by `in_cluster`. A second run keeps the head of a cluster that is mostly the same, changes what changed, and archives heads
-that nothing belongs to any more: clusters are replaced, and never add up.
+Labels spread along the links between neighbours, weighted by their cosine, until each memory has the label of most
+memories near it. A label that at least four share is a cluster. Its head is a record of kind `cluster`, to which its
+members are linked by `in_cluster`. A later run keeps the head of a cluster that is mostly the same, updates what
+changed, and archives heads without members: clusters are replaced and never pile up.
 
-A head holds no text of its members, only the number of the one in the middle: what is erased lives on in no head. Its centroid is
-not stored either. It is derived from vectors that are themselves derived, and the store adds up those of the members in the
-moment somebody asks for what is similar (`recall/alike.py`).
+A head holds no text of its members, only the number of the central one, so nothing erased survives in a head. Its
+centroid is not stored either: it is derived from vectors that are themselves derived, and the store sums those of the
+members when somebody asks for similar memories (`recall/alike.py`).
 """
 
 from collections import Counter
@@ -29,33 +29,33 @@ from memorist.upkeep.survey import Overview, Survey
 if TYPE_CHECKING:
     import numpy as np
 
-BELONGS = 0.6  # the least cosine along which a label spreads
+BELONGS = 0.6  # the lowest cosine along which a label spreads
 SMALLEST = 4  # memories of a cluster
-ROUNDS = 12  # in which labels spread; most stand still after five
-HEADS_AT_ONCE = 200  # whose links are read together
-CLUSTERED = "clustered"  # the verb
+ROUNDS = 12  # of spreading labels; most are stable after five
+HEADS_AT_ONCE = 200  # heads whose links are read together
+CLUSTERED = "clustered"  # the verb in the journal
 LIE_NEAR = "they lie near one another in meaning"
 
 
 @dataclass(slots=True)
 class Community:
-    """One cluster as it should be."""
+    """A cluster as it should be."""
 
     head: str  # its id
-    centre: int  # the number of the memory in the middle
-    members: Mapping[str, float]  # id → how near to the others
+    centre: int  # the number of the central memory
+    members: Mapping[str, float]  # id → mean cosine to the others
 
 
 @dataclass(frozen=True, slots=True)
 class Clusters:
-    """Finds clusters anew, and brings heads and links in line with them."""
+    """Finds clusters anew and updates heads and links to match."""
 
     survey: Survey | None = None
     name: ClassVar[str] = "clusters"
 
     def propose(self, who: Access, tools: Tools) -> Proposal:
         seen = (self.survey or Survey())(who, tools)
-        if not seen.whole:  # half of the neighbours would tear clusters apart
+        if not seen.whole:  # with only some of the neighbours, clusters would be torn apart
             return Proposal(CLUSTERED, itself, LIE_NEAR, [])
         heads = _heads(who, tools)
         homes = dict(_memberships(list(heads), who, tools))
@@ -68,13 +68,13 @@ class Clusters:
 
 @dataclass(frozen=True, slots=True)
 class _Act:
-    """What is done about one memory, or one head."""
+    """Applies the clusters to one memory or one head."""
 
-    wanted: Mapping[str, Community]  # by the id of a member
-    kept: Mapping[str, Community]  # by the id of a head
+    wanted: Mapping[str, Community]  # by member id
+    kept: Mapping[str, Community]  # by head id
 
     def concerned(self, heads: Mapping[str, Record], homes: Mapping[str, str]) -> list[str]:
-        """Members that come, move or leave, and then heads that change or have no members any more."""
+        """Members that join, move or leave, then heads that change or have lost all members."""
         moved = [id for id, shape in self.wanted.items() if homes.get(id) != shape.head]
         gone = [id for id in homes if id not in self.wanted]
         return [*moved, *gone, *(id for id, head in heads.items() if self._is_stale(head))]
@@ -106,7 +106,7 @@ class _Act:
             changes.put(CLUSTERED, head, changes.stamped(head, new), LIE_NEAR)
 
     def _must_be_there(self, shape: Community, member: Record, changes: Changes) -> None:
-        """Adds the head with its first member."""
+        """Adds the head together with its first member."""
         if changes.by.store.get([shape.head], changes.by.where):
             return
         changes.put("added", None, changes.by.writer.clean(_head_of(shape, member, changes)), LIE_NEAR)
@@ -144,13 +144,14 @@ def _heads(who: Access, tools: Tools) -> dict[str, Record]:
 
 
 def _memberships(heads: Sequence[str], who: Access, tools: Tools) -> Iterator[tuple[str, str]]:
-    """Of each member its head."""
+    """Pairs of a member and its head."""
     for some in parts(heads, HEADS_AT_ONCE):
         yield from ((link.a, link.b) for link in tools.store.links(Where(who), list(some), "in_cluster"))
 
 
 def _named(found: Sequence[tuple[int, dict[str, float]]], homes: Mapping[str, str], tools: Tools) -> list[Community]:
-    """The clusters, each with the head that most of its members had, if it has no other; the largest choose first."""
+    """The clusters, each with the head that most of its members had, if no other cluster has it; the largest clusters
+    choose first."""
     sizes, taken = Counter(homes.values()), set[str]()
     shapes = []
     for centre, members in sorted(found, key=lambda each: (-len(each[1]), each[0])):
@@ -167,8 +168,8 @@ def _named(found: Sequence[tuple[int, dict[str, float]]], homes: Mapping[str, st
 
 
 def communities(seen: Overview, alive: Collection[str]) -> list[tuple[int, dict[str, float]]]:
-    """The clusters: of each the number of the memory in the middle, and its members by id with their mean cosine. What other jobs
-    of the night put away is in none."""
+    """The clusters: for each the number of its central memory, and its members by id with their mean cosine. Memories
+    that earlier jobs of the night archived are left out."""
     import numpy as np
 
     if seen.near is None or seen.cosines is None:
@@ -177,7 +178,7 @@ def communities(seen: Overview, alive: Collection[str]) -> list[tuple[int, dict[
     others, weights = seen.near.ravel(), seen.cosines.ravel()
     real = (others >= 0) & (weights >= BELONGS)
     a, b, w = rows[real], others[real].astype(np.int64), weights[real].astype(np.float64)
-    a, b, w = np.concatenate((a, b)), np.concatenate((b, a)), np.concatenate((w, w))  # either may have named the other
+    a, b, w = np.concatenate((a, b)), np.concatenate((b, a)), np.concatenate((w, w))  # either may list the other
     labels = _spread(a, b, w, len(seen))
     inside = labels[a] == labels[b]
     pull = np.bincount(a[inside], w[inside], len(seen))
@@ -194,8 +195,8 @@ def communities(seen: Overview, alive: Collection[str]) -> list[tuple[int, dict[
 
 
 def _spread(a: "np.ndarray", b: "np.ndarray", w: "np.ndarray", size: int) -> "np.ndarray":
-    """The label of each row once they stand still: of those around it the one that weighs most, of equals the smallest. Its own
-    counts too, so that two that only have one another do not swap labels for ever."""
+    """The label of each row once labels are stable: the one with the most weight around it, the smallest among equals.
+    A row's own label counts too, so that two rows that only have each other do not swap labels for ever."""
     import numpy as np
 
     labels = np.arange(size)

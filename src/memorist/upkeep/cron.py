@@ -1,7 +1,7 @@
-"""Cron lines: five fields of numbers, names, ranges, lists and steps, and when such a line is due next.
+"""Cron lines: five fields of numbers, names, ranges, lists and steps, and the next time such a line is due.
 
-As in every cron, where both a day of the month and a day of the week are given, a day matches if either does. Times are UTC:
-an hour that daylight saving skips or repeats would otherwise be missed or come twice.
+As in every cron, if both a day of the month and a day of the week are given, a day matches if either does. Times are
+UTC: otherwise an hour that daylight saving skips or repeats would be missed or come twice.
 """
 
 import re
@@ -19,12 +19,12 @@ NAMES = {
     "weekday": "sun mon tue wed thu fri sat".split(),
 }
 PART = re.compile(r"(?:\*|(\w{1,3})(?:-(\w{1,3}))?)(?:/(\d{1,2}))?", re.ASCII)
-YEARS = 50  # a 29 February that is a certain weekday may be 40 years away
+YEARS = 50  # 29 February on a given weekday may be 40 years away
 
 
 @dataclass(frozen=True, slots=True)
 class Cron:
-    """A schedule. `text` is the line as it was given, with single blanks."""
+    """A schedule. `text` is the line as given, with single blanks."""
 
     text: str
     minutes: tuple[int, ...]
@@ -32,15 +32,15 @@ class Cron:
     days: frozenset[int]
     months: frozenset[int]
     weekdays: frozenset[int]  # 0 is Sunday
-    either: bool  # both kinds of day are given, and one match is enough
+    either: bool  # both kinds of day are given; one match is enough
 
     def fits(self, day: datetime) -> bool:
-        """Whether the schedule has any time on that day."""
+        """Whether the schedule is due at any time on that day."""
         of_month, of_week = day.day in self.days, day.isoweekday() % 7 in self.weekdays
         return day.month in self.months and (of_month or of_week if self.either else of_month and of_week)
 
     def after(self, moment: datetime) -> datetime:
-        """The first time of the schedule that is later than this moment."""
+        """The first time of the schedule after this moment."""
         moment = utc(moment)
         start = moment.replace(second=0, microsecond=0) + timedelta(minutes=1)
         day = start.replace(hour=0, minute=0)
@@ -55,7 +55,7 @@ class Cron:
 
 
 def parse(text: object, what: str = "the schedule") -> Cron:
-    """A cron line, checked; one that is never due is refused."""
+    """Parses and checks a cron line; refuses one that is never due."""
     words = text.split() if isinstance(text, str) else []
     if len(words) != len(FIELDS):
         raise Invalid(f"{what} must be a cron line of five fields such as '0 4 * * *', not {quoted(text)}")
@@ -81,7 +81,7 @@ def _values(word: str, what: str, name: str, least: int, most: int) -> frozenset
 
 
 def _range(part: str, name: str, least: int, most: int) -> range | None:
-    """The numbers of one part; None if it cannot be read. A number with a step goes on to the end, as in `5/15`."""
+    """The numbers of one part; None if it cannot be read. A number with a step runs to the end of the field, as in `5/15`."""
     said = PART.fullmatch(part)
     if said is None or (said[3] and int(said[3]) == 0):
         return None

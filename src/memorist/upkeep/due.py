@@ -1,12 +1,12 @@
 """Automatic upkeep: one short slice in the background, when the design's `due` slot says so.
 
-There is no hidden process: a slice is a thread of the program that uses the memory, at most one at a time, for about 50 ms,
-and no call waits for it. It runs the same short steps as `upkeep`, so being cut off by the end of the program costs nothing,
-and several programs do not get in each other's way. A failure is logged and shown by `status`.
+There is no hidden process. A slice is a thread of the program that uses the memory, at most one at a time, for about 50
+ms, and no call waits for it. It runs the same short steps as `upkeep`, so being cut off by the end of the program does
+no harm, and several programs do not get in each other's way. Failures are logged and shown by `status`.
 
-A night (`night.py`) takes longer, so it waits until this process has not been asked for anything for some minutes, and makes way as
-soon as it is: the next quiet time goes on with it. After one there is none for five minutes; after each that failed twice as long
-as before, up to two hours, and so long too when most of what a model may cost in a day is spent.
+A night (`night.py`) takes longer. So it waits until nothing has been asked of this process for some minutes, and stops
+as soon as something is; the next quiet time continues it. After a night there is none for five minutes. After each
+night that fails the pause doubles, up to two hours; it is two hours too when most of a model's daily budget is spent.
 """
 
 import logging
@@ -31,15 +31,15 @@ if TYPE_CHECKING:
     from memorist.upkeep.afterwards import Afterwards
 
 SLICE = 0.05  # seconds
-REST = 20  # the pause after a slice is so many times its duration: whatever a job costs, it is a small part of the time
+REST = 20  # the pause after a slice, as a multiple of its duration, so that even a costly job takes little of the time
 CLOSING = 0.2  # seconds that closing waits for the current step
-A_MINUTE = 60.0  # that is enough for a night where there are many memories
-APART, FARTHEST_APART = 300.0, 7200.0  # seconds between two nights that begin by themselves
+A_MINUTE = 60.0  # seconds of quiet before a night if there are many memories
+APART, FARTHEST_APART = 300.0, 7200.0  # seconds between automatic nights: usually, and at most
 log = logging.getLogger("memorist")
 
 
 class Slices:
-    """The slices of one open memory. Every view of it (`through`) shares them."""
+    """The slices of one open memory, shared by all views of it (`through`)."""
 
     def __init__(
         self, tools: Tools, writer: Writer, off: Callable[[], str | None], told: Callable[[Report], object]
@@ -51,21 +51,21 @@ class Slices:
         self._lock = threading.Lock()
         self._thread: threading.Thread | None = None
         self._closing = False
-        self._called = 0  # how many calls of `upkeep` are at work
+        self._called = 0  # calls of `upkeep` in progress
         self._uses = 0
-        self._turn = 0  # which job is first: one that takes all the time must not starve the others
+        self._turn = 0  # which job is first: a slow one must not starve the others
         self._rests_until = 0.0
         self._last: datetime | None = None  # last known run; another process may have run since
-        self._touched = time.monotonic()  # when this process was last asked for something
-        self._waits: threading.Thread | None = None  # for a quiet time
+        self._touched = time.monotonic()  # when this process last had a call
+        self._waits: threading.Thread | None = None  # waits for a quiet time
         self._apart, self._no_night_before = APART, 0.0
         self._ended = threading.Event()
         self.problem: str | None = None
         self._after: Afterwards | None = None
-        self._asked: tuple[Design, Access] | None = None  # who last asked under a design that wants to know
+        self._asked: tuple[Design, Access] | None = None  # the last caller whose design has consequences to process
 
     def asked(self, query: Query, answer: Recall, design: Design, who: Access) -> None:
-        """A question was answered; where the design wants it, that has consequences, in the background."""
+        """Notes a query and its answer for the background, if the design wants that."""
         if _leaves_traces(design, who):
             self._following(design, who).asked(query, answer, self._tools.clock(), design, who)
             self._start(design, who, due=False)
@@ -76,7 +76,7 @@ class Slices:
             self._start(design, who, due=False)
 
     def said(self, turn: Record, design: Design, who: Access) -> None:
-        """Something was said in a session; after every so many turns it is read, where the design wants it."""
+        """Notes a turn; after every so many turns the session is read in the background, if the design wants that."""
         every = design.promotion.every
         if every is None or who.role not in WRITERS:
             return
@@ -102,7 +102,7 @@ class Slices:
             self._start(design, who)
 
     def used(self, design: Design, who: Access) -> None:
-        """Something was recalled or written, and the design counts uses or hours."""
+        """Notes a recall or a write, in designs that start upkeep by uses, by hours or by quiet time."""
         due = design.due
         with self._lock:
             self._uses += 1
@@ -119,11 +119,11 @@ class Slices:
         return from_micros(int(said)) if said and said.removeprefix("-").isdecimal() else None
 
     def told(self, space: str) -> str:
-        """The same in words; before that, when a run was at work that has not come to its end."""
+        """The same as text; if it never finished, when an unfinished run was last at work."""
         last = self.last(space)
         if last is not None:
             return last.isoformat(timespec="seconds")
-        others = (remember.consent.JOB, "session ")  # questions, and the leases of sessions
+        others = (remember.consent.JOB, "session ")  # questions, and leases of sessions
         runs = (run for run in self._tools.store.runs(space) if not run.job.startswith(others))
         begun = max((run.updated for run in runs), default=None)
         return "never" if begun is None else f"{begun.isoformat(timespec='seconds')}, not finished yet"
@@ -136,8 +136,8 @@ class Slices:
 
     @contextmanager
     def make_way(self) -> Iterator[None]:
-        """While upkeep is called for there are no slices: one would hold the lease of the very job that was asked for. The
-        current one ends after its step."""
+        """Blocks slices during a call of `upkeep`: a slice could hold the lease of the very job that was asked for. The
+        current slice stops after its step."""
         with self._lock:
             self._called += 1
         try:
@@ -148,8 +148,8 @@ class Slices:
                 self._called -= 1
 
     def close(self) -> None:
-        """Starts no further step. The current one gets a moment to finish; if it takes longer, it is rolled back. What follows the
-        last retrievals is begun before."""
+        """Starts no further step. The current step gets a moment to finish and is rolled back if it takes longer. What
+        follows the last retrievals is started first."""
         if self._after and self._asked:
             self._start(*self._asked, due=False)
         self._closing = True
@@ -165,11 +165,11 @@ class Slices:
         return self._age(self._last) >= timedelta(hours=due.hours)
 
     def _age(self, last: datetime | None) -> timedelta:
-        """Time since the last run, in either direction: a run in the future proves nothing."""
+        """Time since the last run, whether before or after now: a run in the future proves nothing."""
         return timedelta.max if last is None else abs(self._tools.clock() - last)
 
     def _start(self, design: Design, who: Access, due: bool = True) -> None:
-        """Begins a slice: of all jobs that are due, or only of what follows the last retrievals."""
+        """Starts a slice: all jobs if they are due, or only what follows the last retrievals."""
         if self._may_not_work(who):
             return
         with self._lock:
@@ -195,7 +195,7 @@ class Slices:
         return thread
 
     def _is_busy(self, due: bool) -> bool:
-        """Whether a slice is at work, or upkeep rests; what follows a retrieval is too little to rest after."""
+        """Whether a slice is running or upkeep is resting; following up on retrievals is too little work to rest after."""
         return (self._thread is not None and self._thread.is_alive()) or (due and time.monotonic() < self._rests_until)
 
     def _stops(self) -> bool:
@@ -204,7 +204,7 @@ class Slices:
     # ------------------------------------------------------------ nights
 
     def _wait(self, design: Design, who: Access) -> None:
-        """Lets one thread wait until it is quiet, if none does."""
+        """Starts the thread that waits for a quiet time, unless there is one."""
         if self._may_not_work(who):
             return
         with self._lock:
@@ -217,14 +217,14 @@ class Slices:
             while pause is not None and not self._ended.wait(max(0.0, self._quiet_at(pause) - time.monotonic())):
                 if time.monotonic() >= self._quiet_at(pause) and self._night(design, who):
                     return
-        except Exception as problem:  # as in a slice
+        except Exception as problem:  # handled as in a slice
             self._failed(problem)
 
     def _quiet_at(self, pause: float) -> float:
         return max(self._touched + pause, self._no_night_before)
 
     def _pause(self, due: Due, who: Access) -> float | None:
-        """How long it must be quiet, in seconds; None where there is nothing new to be looked at."""
+        """How many seconds it must be quiet before a night; None if there is nothing new to look at."""
         store = self._tools.store
         known, head = upkeep.night.last(store, who.space).get("head"), store.head()
         if head is None or head.last == known:
@@ -235,7 +235,7 @@ class Slices:
         return A_MINUTE if usual is None else min(usual, A_MINUTE)
 
     def _night(self, design: Design, who: Access) -> bool:
-        """Whether nothing is left for this thread to wait for: it had the time it needed, or others are at work."""
+        """Runs a night. Returns whether this thread can end: the night had the time it needed, or others are at work."""
         with self._lock:
             if self._stops() or (self._thread is not None and self._thread.is_alive()):
                 return True
@@ -250,25 +250,26 @@ class Slices:
 
     @contextmanager
     def _nights_apart(self, begun: float) -> Iterator[None]:
-        """Says how long there is no other one after this; one that made way goes on in the next quiet time."""
-        apart = min(FARTHEST_APART, 2 * self._apart)  # if it fails
+        """Sets the pause before the next night. A night that gave way to a call is continued in the next quiet time."""
+        apart = min(FARTHEST_APART, 2 * self._apart)  # in case it fails
         try:
             yield
-            apart = APART  # it was a good one, whatever comes of the next question
+            apart = APART  # the night succeeded, even if the next line fails
             apart = FARTHEST_APART if self._tools.chat.scarce else APART
         finally:
-            self._thread = None  # while this thread waits for another quiet time, nobody has to wait for it
+            self._thread = None  # nobody must wait for this thread while it waits for another quiet time
             if self._touched == begun:
                 self._apart, self._no_night_before = apart, time.monotonic() + apart
 
     def _failed(self, problem: Exception) -> None:
-        """Kept for `status`, unless the program is ending."""
+        """Keeps the problem for `status`, unless the program is ending."""
         if not (self._closing and isinstance(problem, StoreUnavailable)):
             self.problem = f"{type(problem).__name__}: {problem}"
             log.warning("upkeep in the background failed: %s", self.problem)
 
     def _slice(self, run: Callable[..., list[Report]], jobs: tuple[Job, ...] | None, who: Access) -> None:
-        """One slice, and another for what came meanwhile of retrievals: whoever brought it found this thread at work."""
+        """One slice, then further ones for retrievals that came meanwhile: their callers found this thread at work and
+        started none."""
         self._once(run, jobs, who)
         while self._goes_on():
             self._once(run, None, who)
@@ -277,11 +278,11 @@ class Slices:
         with self._lock:
             if self._after and not self._stops():
                 return True
-            self._thread = None  # from now on another thread is begun
+            self._thread = None  # later calls start another thread
             return False
 
     def _once(self, run: Callable[..., list[Report]], jobs: tuple[Job, ...] | None, who: Access) -> None:
-        """What follows the last retrievals, and then the jobs; None: those that it makes due."""
+        """Does what follows the last retrievals, then runs the jobs; if `jobs` is None, only those that became due."""
         begun, caller = time.monotonic(), self._caller(who)
         try:
             wanted = self._wanted(jobs, caller)
@@ -295,18 +296,18 @@ class Slices:
                 self._rests_until = time.monotonic() + REST * (time.monotonic() - begun)
 
     def _wanted(self, jobs: tuple[Job, ...] | None, by: remember.changes.Caller) -> tuple[Job, ...] | None:
-        """The jobs to run, once what follows the last retrievals is done; None: none at all."""
+        """Does what follows the last retrievals, then returns the jobs to run; None: none."""
         follows = self._after.catch_up(by, lambda: self._called > 0) if self._after else ()
         return jobs if jobs is not None else follows or None
 
 
 def _leaves_traces(design: Design, who: Access) -> bool:
-    """Whether anything follows what this caller asks: who may not write leaves nothing behind."""
+    """Whether this caller's queries have consequences: a caller that may not write leaves nothing behind."""
     return design.associates and who.role in WRITERS
 
 
 def shown(due: Due) -> str:
-    """The slot in words."""
+    """The slot as text."""
     parts = ["on opening"] if due.on_open else []
     parts += [f"every {due.uses:,} uses"] if due.uses is not None else []
     parts += [f"{due.hours:g} hours after the last"] if due.hours is not None else []

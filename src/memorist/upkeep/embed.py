@@ -4,8 +4,8 @@
 
 The state is read from the store: which rows have no vector of this model, which generation is incomplete, which is retired.
 So a killed process leaves nothing to clean up, and the next one continues where it stopped. Texts are embedded outside any
-transaction; vectors are stored in short ones. Nothing is journalled: vectors are derived, and words find everything
-meanwhile.
+transaction; vectors are stored in short ones. Nothing is journalled, because vectors are derived, and meanwhile everything
+can be found by its words.
 """
 
 import random
@@ -23,16 +23,16 @@ from memorist.store.meaning import EMBEDDED_AT_ONCE, Generations, Meaning
 from memorist.store.nouns import Generation, shelf_of
 from memorist.store.where import Where, order_of
 
-SLOWLY = 32  # rows at once for a slow embedder: the lease is renewed more often, and less is lost when it is killed
+SLOWLY = 32  # rows at once for a slow embedder: the lease is renewed more often, and less is lost if it is killed
 DROPPED_AT_ONCE = 2000
 SAMPLE = 8
-SAME = 0.98  # the least cosine of equal vectors: storing them as bytes costs a little; another model is far below
+SAME = 0.98  # the lowest cosine of equal vectors: storing them as bytes costs a little, another model is far below
 TRIES = 5
 
 
 @dataclass(frozen=True, slots=True)
 class Embed:
-    """Vectors for the whole store. It writes by itself; `upkeep/runner.py` makes sure that only one process does."""
+    """Adds vectors for the whole store. It writes by itself; `upkeep/runner.py` makes sure that only one process does."""
 
     who: Access
     generations: Generations
@@ -64,7 +64,7 @@ class Embed:
         return meaning.must_move() or any(begun) or meaning.waiting(1) > 0
 
     def steps(self) -> Generator[int, None, None]:
-        """Works in short transactions; yields the number of rows that got a vector after each."""
+        """Works in short transactions; after each it yields the number of rows that got a vector."""
         mine = self._begun()
         yield from self._drop()
         for each in mine:
@@ -86,12 +86,12 @@ class Embed:
         for model in self.meaning.models:
             embedder = model.embedder()
             if embedder is not None:
-                checked(embedder, ["ready?"])  # a server is asked for its dimension here, and not inside a transaction
+                checked(embedder, ["ready?"])  # asks a server for its dimension here, outside any transaction
         with self.meaning.store.transaction():
             return self.generations.ours(upkeep=True, switch=self.switch)
 
     def _verify(self, mine: Generation, embedder: Embedder) -> None:
-        """Embeds some texts again: a model that gives different vectors for the same text must not answer questions."""
+        """Embeds some texts again: a model that gives different vectors for the same text must not answer queries."""
         where = Where(self.who)
         for kind in KINDS.values():
             where = where if kind.layer in mine.layers else where.also("kind", "ne", kind.name)

@@ -1,7 +1,6 @@
-"""The job that archives items whose files are gone. It looks at files, which no other job does: only in the folder where the items
-were extracted, because another checkout of the project may have other files. `memorist index` brings them back with their
-votes if the files come back.
-"""
+"""The job that archives items whose files are gone. It is the only job of every upkeep that looks at files, and only in
+the folder where the items were extracted, because another checkout of the project may have other files. If the files
+come back, `memorist index` brings the items back with their votes."""
 
 from dataclasses import dataclass
 from functools import cache, partial
@@ -16,12 +15,12 @@ from memorist.store.where import Order, Where
 
 GONE = "its file no longer says so"
 DELETED = "its file is gone, or is ignored now"
-INDEX = "index"  # the surface through which items come in
+INDEX = "index"  # the surface that items are written through
 
 
 def items_of(where: Where, scope: str, store: Store) -> list[Record]:
-    """The items that were extracted from files of this project, by number: those that stand there, and those that were archived
-    because they did not. What a person confirmed is theirs, and no item any more."""
+    """The items extracted from files of this project, by number: those that are active, and those that were archived
+    because their file or entry was gone. An item that a person confirmed is no longer counted as an item."""
     here = _of(where, scope).also("state", "in", ("active", "archived"))
     return [record for record in store.find(here, Order("number", ascending=True)) if _is_item(record)]
 
@@ -37,7 +36,7 @@ def _is_item(record: Record) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class ExpireItems:
-    """Archives the items of files that are gone from the folder they were extracted in."""
+    """Archives items whose files are gone from the folder they were extracted in."""
 
     name: ClassVar[str] = "expire_items"
 
@@ -48,7 +47,7 @@ class ExpireItems:
 
 
 def jobs_for(who: Access, tools: Tools) -> tuple[Job, ...]:
-    """The job, where this folder has items."""
+    """The job, if this folder has items."""
     return (ExpireItems(),) if _indexed_here(who, tools, 1) else ()
 
 

@@ -1,12 +1,12 @@
-"""A night: upkeep, and all that needs a look at the whole store. Nothing of it runs while somebody waits.
+"""A night: upkeep, plus everything that needs a look at the whole store. Nothing of it runs while somebody waits.
 
     vectors → sessions that were left open → twins and contradictions → what the design keeps in order, and what has faded
             → files → clusters, tags, links across sessions, what is done again and again → a report
 
-The first are late things that others need, then what is said twice or against each other, then pruning, and checking comes last,
-because it can wait for the next night. A model that is named is asked no more than those who wait for it will leave of the day
-(`ChatPort.rationed`). All changes of a night are one batch: one undo takes it back. One night at a time is at
-work on a space, whichever process does it; one that was cut off goes on in the same batch, and missed ones are not made up for.
+First comes overdue work that later jobs need, then repetitions and contradictions, then pruning. Checks come last, because
+they can wait for the next night. A night may call a model only as often as leaves enough of the day's budget for callers who
+wait (`ChatPort.rationed`). All changes of a night are one batch, so one undo takes them back. Only one process runs a night
+on a space at a time. A night that was cut off continues in the same batch; missed nights are not made up for.
 """
 
 import json
@@ -33,15 +33,15 @@ from memorist.upkeep.tidy import Contradictions, CrossLinks, FadeAway, TagCleanu
 from memorist.upkeep.twins import Comparison, MergeTwins, Redundancy
 
 NIGHT = "night"
-MOST_CONTRADICTIONS = 1000  # that are counted
+MOST_CONTRADICTIONS = 1000  # the report counts no further
 
 
 def jobs_of(design: Design, survey: Survey | None = None) -> tuple[Job, ...]:
-    """The jobs of a night in their order. A job that the design has itself is done as the design says."""
+    """The jobs of a night in order. If the design has one of these jobs itself, its own settings are used."""
     own = {job.name: job for job in runner.jobs_of(design)}
     compared = Comparison(survey)
     first: tuple[Job, ...] = (MergeTwins(compared), Redundancy(compared), Contradictions(survey=survey))
-    later = Survey(survey)  # what was merged is in no cluster
+    later = Survey(survey)  # looks again, so that merged memories are in no cluster
     last: tuple[Job, ...] = (
         FadeAway(),
         Verify(),
@@ -63,7 +63,7 @@ def sleep(
     switch: bool = False,
     stop: Callable[[], bool] | None = None,
 ) -> list[Report]:
-    """Does a night, or shows what it would do; the last report is that of the night itself."""
+    """Runs a night, or shows what it would do; the last report is about the night itself."""
     survey, policy = Survey(), design.promotion
     jobs = jobs_of(design, survey)
     if dry_run:
@@ -88,7 +88,7 @@ def sleep(
 
 @contextmanager
 def _given_back(cycle: runner.NightRun) -> Iterator[None]:
-    """Lets others go on with a night that failed."""
+    """Releases a night that failed, so that others can continue it."""
     try:
         yield
     except BaseException:
@@ -99,7 +99,7 @@ def _given_back(cycle: runner.NightRun) -> Iterator[None]:
 
 @dataclass(frozen=True, slots=True)
 class Health:
-    """How a space is doing, as far as one access may know, and what the night did about it."""
+    """The state of a space, as far as one access may know it, and what the night did about it."""
 
     modified: int
     merged: int
@@ -107,7 +107,7 @@ class Health:
     active: int
     contradictions: int
     unembedded: int
-    faint: int | None  # None: of the whole space, and this access does not see all of it
+    faint: int | None  # None: a figure of the whole space, not all of which this access sees
     duplicates: int | None
 
     @classmethod
@@ -134,9 +134,9 @@ class Health:
         return "; ".join(parts)
 
     def noted(self, by: Caller, asked: int) -> Mapping[str, Any]:
-        """What is kept of it: numbers, and when."""
+        """What is stored about the night: figures, and when it was."""
         numbers = {name: getattr(self, name) for name in ("modified", "merged", "total", "active", "contradictions")}
-        head = by.store.head()  # what is written later makes the next one worth while
+        head = by.store.head()  # anything written later makes another night worth while
         return {
             "head": head.last if head else 0,
             "at": by.now().isoformat(timespec="seconds"),
@@ -146,7 +146,7 @@ class Health:
 
 
 def _readable(reports: Sequence[Report], by: Caller) -> tuple[Planned, ...]:
-    """The memories that these changed and this access may read, each once."""
+    """The memories in these reports that this access may read, each once."""
     changed = {each.id: each for report in reports for each in report.changed}
     portions = remember.edit.portions(sorted(changed))
     return tuple(changed[record.id] for some in portions for record in by.store.get(some, Where(by.access)))
@@ -156,7 +156,7 @@ def _readable(reports: Sequence[Report], by: Caller) -> tuple[Planned, ...]:
 
 
 def last(store: Store, space: str) -> dict[str, Any]:
-    """What the last night that came to its end noted; nothing where there was none."""
+    """What the last completed night noted; empty if there was none."""
     said = store.setting(slept(space))
     if not said:
         return {}
@@ -167,7 +167,7 @@ def last(store: Store, space: str) -> dict[str, Any]:
 
 
 def told(store: Store, who: Access) -> dict[str, str]:
-    """For `status`: when the last night was; and for those who see all of the space, what it did."""
+    """For `status`: when the last night was, and what it did, for those who see the whole space."""
     found = last(store, who.space)
     if not found:
         return {}

@@ -1,10 +1,10 @@
-"""A job that asks whether what is done again and again is a procedure: the same calls of tools in three sessions.
+"""A job that asks whether a recurring sequence of tool calls is a procedure: the same calls in three sessions.
 
-What a call does is told by its tool and, where that is a shell, by the program and what it is told to do: `git commit -m "…"` is
-`git commit`. The longest sequences that recur are put to a person, with the words that the user said before the last of them, and
-what differed from time to time is left out of the steps. Only what a person confirms becomes a memory: calls are an agent's, and
-steps that recur may be a bad habit. They see every step whole, or are not asked; nor about what gives orders to whoever reads it.
-Nobody is asked about the same steps twice.
+The kind of a call is its tool, plus for a shell the program and its subcommand: `git commit -m "…"` is `git commit`.
+The longest sequences that recur are put to a person, with what the user said before the last of them; whatever differed
+between sessions is left out of the steps. Only what a person confirms becomes a memory: calls are an agent's, and steps
+that recur may be a bad habit. The question shows every step whole, or is not asked. It is also not asked if a call
+gives orders to its reader. Nobody is asked about the same steps twice.
 """
 
 from collections import Counter
@@ -25,26 +25,26 @@ from memorist.text.injection import gives_orders
 from memorist.text.procedure import PROCEDURE
 
 TURNS_READ = 5000  # turns that are read
-TIMES_DONE = 3  # in which the same is done until it is a procedure
+TIMES_DONE = 3  # sessions with the same sequence that make it a procedure
 FEWEST_STEPS, MOST_STEPS = 3, 8
 LONGEST_SHOWN = 120  # characters of a step, and of what the user asked for
-SHELL_FIELDS = ("command", "cmd", "script")  # where a shell has what it is to run
-JOINTS = str.maketrans("", "", "-:.")  # of a word that tells a program what to do: `run-tests`, `test:unit`
+SHELL_FIELDS = ("command", "cmd", "script")  # the input fields in which shells take a command
+JOINTS = str.maketrans("", "", "-:.")  # removed from a subcommand before it is checked: `run-tests`, `test:unit`
 RECURS = "the same was done in several sessions"
 
 
 class DoneBefore(NamedTuple):
-    """A call of a tool: what kind of thing it does, the whole of it, and the turns that say so and what the user had asked for."""
+    """A tool call: its kind, its full text, what the user had asked for, and the turns that show both."""
 
     kind: str
     whole: str
     asked: str
-    turns: tuple[str, ...]  # by id: a question that quotes what is erased is withdrawn
+    turns: tuple[str, ...]  # by id: a question that quotes an erased turn is withdrawn
 
 
 @dataclass(frozen=True, slots=True)
 class SuggestProcedures:
-    """Asks a person about at most so many sequences of calls that recur."""
+    """Asks a person about at most `most` recurring sequences of calls."""
 
     most: int = 3
     name: ClassVar[str] = "suggest_procedures"
@@ -60,13 +60,13 @@ class SuggestProcedures:
 
 
 def _is_vouched_for(turn: Record) -> bool:
-    """What a tool printed, or a page said, takes no part."""
+    """Leaves out what a tool printed or a page said."""
     return RANK[turn.origin] >= RANK["agent"] and turn.provenance.session is not None
 
 
 def _sessions(turns: Sequence[Record]) -> Iterator[list[DoneBefore]]:
-    """What was done in each session, in its order; the same several times in a row is one step. The session in which something was
-    said last comes last."""
+    """The calls of each session in order; the same call several times in a row counts once. The session with the latest
+    turn comes last."""
     of: dict[str | None, list[Record]] = {}
     for turn in turns:
         of.setdefault(turn.provenance.session, []).append(turn)
@@ -83,7 +83,7 @@ def _sessions(turns: Sequence[Record]) -> Iterator[list[DoneBefore]]:
 
 
 def kind_of(call: Mapping[str, Any]) -> str:
-    """The tool; of a shell also the program, and the first word that tells it what to do."""
+    """The tool; for a shell also the program and its subcommand."""
     given, name = call.get("input"), str(call.get("name"))
     command = next(filter(None, map(given.get, SHELL_FIELDS)), None) if isinstance(given, Mapping) else given
     plain = [
@@ -96,8 +96,8 @@ def kind_of(call: Mapping[str, Any]) -> str:
 
 
 def recurring(sessions: Sequence[Sequence[DoneBefore]]) -> list[list[Sequence[DoneBefore]]]:
-    """The sequences that several sessions have, each as often as it was done; the longest first, and none that is a part of
-    another, or that shares steps with one so often that it is done by itself in too few sessions."""
+    """The sequences that enough sessions share, each with all its occurrences; the longest first. A sequence is left
+    out if it is part of another, or if it overlaps with others so often that too few sessions have it alone."""
     seen = _seen(sessions)
     chosen, taken = list[tuple[str, ...]](), set[tuple[int, int]]()
     for kinds in sorted(seen, key=lambda kinds: (-len(kinds), -len(seen[kinds]), kinds)):
@@ -110,7 +110,7 @@ def recurring(sessions: Sequence[Sequence[DoneBefore]]) -> list[list[Sequence[Do
 
 
 def _seen(sessions: Sequence[Sequence[DoneBefore]]) -> dict[tuple[str, ...], dict[int, range]]:
-    """Where the sequences of enough different steps are, by session: the last of each."""
+    """Where each sequence with enough different steps occurs: its last occurrence by session."""
     seen: dict[tuple[str, ...], dict[int, range]] = {}
     for number, calls in enumerate(sessions):
         for steps in _parts(len(calls)):
@@ -121,7 +121,8 @@ def _seen(sessions: Sequence[Sequence[DoneBefore]]) -> dict[tuple[str, ...], dic
 
 
 def _stretch(found: Mapping[int, range], sessions: Sequence[Sequence[DoneBefore]]) -> set[tuple[int, int]]:
-    """These steps by session, with those before and behind that enough of them share: one habit, too long for a question."""
+    """These steps by session, extended in both directions by the steps that enough sessions share: all of it is one
+    habit, even if it is too long for a question."""
     spots = {(number, step) for number, steps in found.items() for step in steps}
     for way, end in ((-1, 0), (1, -1)):
         edge = [(number, steps[end]) for number, steps in found.items()]
@@ -134,7 +135,7 @@ def _stretch(found: Mapping[int, range], sessions: Sequence[Sequence[DoneBefore]
 def _further(
     edge: Sequence[tuple[int, int]], way: int, sessions: Sequence[Sequence[DoneBefore]]
 ) -> list[tuple[int, int]]:
-    """The next steps that way, of those sessions that go on alike, if there are enough of them."""
+    """The next steps in that direction, of the sessions that continue alike, if there are enough of them."""
     beside = {(n, step + way): sessions[n][step + way].kind for n, step in edge if 0 <= step + way < len(sessions[n])}
     often = {kind for kind, times in Counter(beside.values()).most_common(1) if times >= TIMES_DONE}
     return [spot for spot, kind in beside.items() if kind in often]
@@ -150,7 +151,7 @@ def _is_part(some: tuple[str, ...], whole: tuple[str, ...]) -> bool:
 
 
 def _ask(place: str, times: Sequence[Sequence[DoneBefore]]) -> Ask | None:
-    """The question; None where one of the calls gives orders, or where not all of the steps can be shown."""
+    """The question; None if one of the calls gives orders, or if not all of the steps can be shown."""
     steps, done = _steps(times), list(chain.from_iterable(times))
     if steps is None or any(gives_orders(each.whole) for each in done):
         return None
@@ -167,14 +168,14 @@ def _ask(place: str, times: Sequence[Sequence[DoneBefore]]) -> Ask | None:
 
 
 def _steps(times: Sequence[Sequence[DoneBefore]]) -> list[str] | None:
-    """The steps in words, or if that is too much for a question, their kinds; None where these are too much too."""
+    """The steps in words; if that is too long for a question, their kinds; None if these are too long as well."""
     whole = [_step([each[number] for each in times]) for number in range(len(times[0]))]
     said = (whole, [done.kind for done in times[0]])
     return next((steps for steps in said if len(shown_in_question("; ".join(steps))) <= SHOWN), None)
 
 
 def _step(times: Sequence[DoneBefore]) -> str:
-    """A step in words: the whole call where it was always the same, else its kind."""
+    """A step in words: the whole call if it was always the same, else its kind."""
     wholes = {each.whole for each in times}
     whole = " ".join(times[-1].whole.split())
     return whole if len(wholes) == 1 and len(whole) <= LONGEST_SHOWN else times[-1].kind

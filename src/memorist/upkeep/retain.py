@@ -9,10 +9,10 @@ They look only at counters and the clock, so a second run right after the first 
 with its reason, and nothing is deleted.
 
 One guard protects memories from all of them: pinned ones, those in `global`, those written, changed, said again or used
-within a day, and a memory that supersedes one that is still active: archiving it would bring back what it replaced. Where a
-scope has too many, a day old is not young enough: else a thousand notes of one morning could not be brought to the limit. Then
-of those that were only written the newest stay, a tenth of the limit. After the clock jumps, nothing is archived by age
-(promise P16).
+within a day, and a memory that supersedes one that is still active, because archiving it would bring back what it replaced.
+If a scope has too many memories, having been written within the day does not protect one: otherwise a thousand notes of one
+morning could not be brought below the limit. Of those that were only written, the newest stay, up to a tenth of the limit.
+After the clock jumps, nothing is archived by age (promise P16).
 """
 
 import heapq
@@ -36,11 +36,11 @@ from memorist.worth import QUARANTINE, accesses, days_since, decayed, faded, pro
 
 A_DAY = timedelta(days=1)
 MEGABYTE = 1024 * 1024
-OFTEN_USED = 3  # so many uses, or times that it was said again, protect a memory from expiry
+OFTEN_USED = 3  # this many uses or repetitions protect a memory from expiry
 LINKS_AT_ONCE = 200  # memories whose links are read together
-DOWN_TO = 0.9  # of a limit, so that the next write does not exceed it again
+DOWN_TO = 0.9  # the fraction of a limit to reach, so that the next write does not exceed it again
 CANDIDATES_AT_MOST = 10_000  # in one run; the next one continues
-FINDING_DAYS = 21.0  # that a finding stays in its session
+FINDING_DAYS = 21.0  # how long a finding stays in its session
 CONFIRMED = "it helped, and comes from a source that is trusted"
 EXPIRED = "expired: nobody needed it for as long as its kind is kept"
 EVICTED = "evicted: a rule of retention took it"
@@ -51,12 +51,13 @@ PRUNED = "pruned: the memories took more room than allowed, and this was among t
 
 
 def jumped(tools: Tools) -> str | None:
-    """Why nothing may expire now; None where the clock can be believed."""
+    """Why nothing may expire now; None if the clock can be trusted."""
     return jump(tools.store, tools.clock())
 
 
 def memories(who: Access, counts: Callable[[Kind], bool]) -> Where:
-    """The memories that rules apply to: active ones of these kinds; the others, such as turns and documents, stay whole."""
+    """The memories that rules apply to: active ones of the kinds that count. The others, such as turns and documents,
+    stay whole."""
     where = Where(who).also("state", "eq", "active")
     for kind in KINDS.values():
         if not counts(kind):
@@ -65,12 +66,12 @@ def memories(who: Access, counts: Callable[[Kind], bool]) -> Where:
 
 
 def loose(briefs: Iterable[Brief], now: datetime) -> list[Brief]:
-    """Those that are neither pinned, global nor touched within a day."""
+    """Those that are neither pinned, nor global, nor touched within a day."""
     return [brief for brief in briefs if not (brief.pinned or brief.scope == GLOBAL or now - brief.touched < A_DAY)]
 
 
 def free(briefs: Sequence[Brief], who: Access, tools: Tools) -> Iterator[Brief]:
-    """Those that supersede no active memory, in order; links are read only as far as the caller iterates."""
+    """Those that supersede no active memory, in order. Links are read only as far as the caller iterates."""
     for some in parts(briefs, LINKS_AT_ONCE):
         heads = _live_heads([brief.id for brief in some], who, tools)
         yield from (brief for brief in some if brief.id not in heads)
@@ -100,9 +101,9 @@ def refuse_guarded(record: Record, untouched_since: datetime) -> None:
 
 @dataclass(frozen=True, slots=True)
 class Settle:
-    """Confirms candidates that were used, a day after they were stored. Being shown is not being used; a memory of low trust
-    waits for a person however often it is used. The day of quarantine keeps a wrong conclusion of an agent, or one that a
-    page planted, from being taken for granted before it has helped."""
+    """Confirms candidates that were used, a day after they were stored. Being shown is not being used, and a memory of
+    low trust waits for a person however often it is used. The day of quarantine keeps a wrong conclusion of an agent,
+    or one that a page planted, from being taken for granted before it has helped."""
 
     name: ClassVar[str] = "settle"
 
@@ -120,7 +121,7 @@ class Settle:
             )
 
         def confirm(record: Record) -> Record:
-            if not _may_be_confirmed(record, now):  # judged at the time of the proposal, but a later downvote counts
+            if not _may_be_confirmed(record, now):  # checked again, because a vote against it since the proposal counts
                 raise Refused(f"memory {record.number} was changed or doubted in the meantime")
             return replace(record, status="confirmed")
 
@@ -135,8 +136,8 @@ def _may_be_confirmed(record: Record, now: datetime) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Expire:
-    """Archives memories that were unused for longer than their kind is kept. Three uses or repetitions, a pin, or coming from
-    the user protects them."""
+    """Archives memories that were unused for longer than their kind is kept. Three uses or repetitions, a pin, or
+    coming from the user protects a memory."""
 
     name: ClassVar[str] = "expire"
 
@@ -157,7 +158,7 @@ class Expire:
 
 
 def _days(kind: Kind, scope: str) -> float:
-    """How long it is kept; in a session no longer than a finding."""
+    """How many days it is kept; in a session no longer than a finding."""
     kept = kind.ttl_days if kind.ttl_days is not None else float("inf")
     return min(kept, FINDING_DAYS) if family_of(scope) == "session" and kind.recalled else kept
 
@@ -212,7 +213,7 @@ class Retain:
         return Proposal("evicted", evict, EVICTED, list(chosen), advice)
 
     def _has_room(self, held: int) -> bool:
-        """Whether the number of memories alone rules out any work: reading all of them takes a while."""
+        """Whether the number of memories alone rules out any work, which saves reading them all."""
         by_themselves = (self.max_bytes, self.ttl_days, self.min_confidence)
         few = self.max_items is None or held <= self.max_items
         return few and all(rule is None for rule in by_themselves)
@@ -220,7 +221,7 @@ class Retain:
     def _of_scope(
         self, briefs: Sequence[Brief], now: datetime, moved: bool, who: Access, tools: Tools
     ) -> dict[str, tuple[str, datetime]]:
-        """Of those to archive: why, and when they were last touched."""
+        """For each memory to archive: why, and when it was last touched."""
         old = [] if moved else free(loose(briefs, now), who, tools)
         chosen = {b.id: (why, b.touched) for b in old if (why := self._fallen(b, now, tools.kinds))}
         kept = [brief for brief in briefs if brief.id not in chosen]
@@ -230,13 +231,13 @@ class Retain:
         return chosen | {b.id: (because, b.touched) for b in self._too_many(lowest, items, bytes)}
 
     def _lowest(self, briefs: Sequence[Brief], now: datetime) -> list[Brief]:
-        """Those that may go, in the order in which they do."""
+        """Those that may go, the first to go first."""
         new = self._new(briefs, now)
         loose = (brief for brief in briefs if brief.id not in new and not _in_use(brief, now))
         return sorted(loose, key=partial(self._rank, now=now))
 
     def _new(self, briefs: Sequence[Brief], now: datetime) -> set[str]:
-        """The newest of today, a tenth of the limit and at least one: nothing goes by its own arrival."""
+        """The newest of the last day, up to a tenth of the limit and at least one: no memory is archived by its own arrival."""
         new, bytes = set[str](), 0
         for brief in sorted(briefs, key=lambda brief: brief.number, reverse=True):
             bytes += brief.bytes
@@ -254,7 +255,7 @@ class Retain:
         return said, brief.at, brief.number
 
     def _fallen(self, brief: Brief, now: datetime, kinds: Mapping[str, Kind]) -> str | None:
-        """Why it is archived regardless of the room left."""
+        """Why it is archived regardless of the room left; None if it is not."""
         if accesses(brief.counters) >= OFTEN_USED or brief.trust == "high":
             return None
         if self.ttl_days is not None and (now - brief.touched).total_seconds() > self.ttl_days * 86400:
@@ -281,7 +282,7 @@ def _within(number: int, limit: int | None) -> bool:
 
 
 def _is_tenth(number: int, limit: int | None) -> bool:
-    """Whether so many fit into what an eviction makes room for."""
+    """Whether so many fit into the room that an eviction makes."""
     return limit is None or number <= limit - int(limit * DOWN_TO)
 
 
@@ -301,9 +302,9 @@ def believed(brief: Brief, now: datetime, kinds: Mapping[str, Kind]) -> float:
 class Prune:
     """Archives the lowest `percent` by votes and recency, repeatedly until the rest is below `max_bytes`.
 
-    The limit applies to the bytes of *active memories*, not to the size of the file: archiving does not shrink the file, so a
-    limit on it would stay exceeded and archive a little more every night. Measured this way one run gets below the limit, and
-    the next has nothing to do. Guarded memories stay, even if they alone are too much.
+    The limit applies to the bytes of *active memories*, not to the size of the file. Archiving does not shrink the
+    file, so a limit on that would stay exceeded and archive a little more every night. This way one run gets below the
+    limit, and the next has nothing to do. Guarded memories stay, even if they alone are too much.
     """
 
     max_bytes: int = 100 * MEGABYTE
@@ -323,7 +324,7 @@ class Prune:
         return Proposal("forgotten", partial(_pruned, now=tools.clock), PRUNED, chosen, advice)
 
     def _lowest(self, total: int, count: int, who: Access, tools: Tools) -> tuple[list[str], int]:
-        """The ids worth least, in steps of so many percent until the rest fits; and the bytes that remain."""
+        """The ids worth least, in steps of `percent` until the rest fits, and the bytes that remain."""
         step = max(1, int(count * self.percent / 100))
         most = (total - self.max_bytes) // footprint(0) + step
         now = tools.clock()

@@ -2,8 +2,8 @@
 
     propose → claim → step, step, … (changes, journal and checkpoint in one transaction) → done
 
-A run is a row in the store. A process that is killed leaves it behind with a lease that expires; the next one takes the run
-over, proposes what is left, and continues in the same batch, so that one `undo` takes back the whole run.
+A run is a row in the store. A process that is killed leaves it behind with a lease that expires. The next process takes the
+run over, proposes what is left, and continues in the same batch, so that one `undo` takes back the whole run.
 """
 
 import gc
@@ -30,16 +30,16 @@ from memorist.upkeep import items
 from memorist.upkeep.embed import Embed
 
 LEASE = timedelta(seconds=30)
-STORE = ""  # instead of a space: vectors belong to the whole store, and so does their lease
+STORE = ""  # in place of a space: vectors belong to the whole store, and so does their lease
 LATER = "time is up; the next upkeep continues from here"
-UPKEEP = "upkeep"  # the surface of its changes, in the journal
-BREATH = timedelta(seconds=10)  # after which the lease of a night is renewed while a job thinks
+UPKEEP = "upkeep"  # the surface of its changes in the journal
+BREATH = timedelta(seconds=10)  # how often the lease of a night is renewed while a job is thinking
 
 
 @dataclass(frozen=True, slots=True)
 class Promote:
-    """Automatic promotion: where a design says `auto`, findings with enough points move to their project as candidates. So a
-    finding made just before a window was closed is promoted by the next upkeep."""
+    """Automatic promotion: if a design says `auto`, findings with enough points move to their project as candidates.
+    This also catches a finding made just before a window was closed."""
 
     promotion: Promotion
     name: ClassVar[str] = "promote"
@@ -49,7 +49,7 @@ class Promote:
 
 
 def jobs_of(design: Design) -> tuple[Job, ...]:
-    """The jobs of a design: automatic promotion first, where it has that, then its own."""
+    """The jobs of a design: automatic promotion first if it is on, then its own."""
     auto = (Promote(design.promotion),) if design.promotion.mode == "auto" else ()
     return (*auto, *design.upkeep)
 
@@ -64,10 +64,10 @@ def run(
     policy: Promotion | None = None,
     cycle: "NightRun | None" = None,
 ) -> list[Report]:
-    """Runs each job, or shows what it would do; under every design, missing vectors come first, then, where it is said how
-    findings are promoted, the sessions that were left open, and last the items of files that are gone. After so many seconds, or
-    once `stop` says so, the rest waits for the next run. A complete run is noted, to know when upkeep is due again. What the
-    jobs of a `cycle` do is one batch."""
+    """Runs each job, or shows what it would do. Under every design, missing vectors come first, then the sessions that
+    were left open, if `policy` says how findings are promoted; items of files that are gone come last. After so many
+    seconds, or once `stop` says so, the rest waits for the next run. A complete run is noted, which decides when upkeep
+    is due again. The jobs of a `cycle` share one batch."""
     until = None if seconds is None else time.monotonic() + seconds
     keeper = keeper_of(by)
     jobs = (*jobs, *items.jobs_for(keeper.access, by.tools))
@@ -86,33 +86,33 @@ def run(
 
 
 def keeper_of(by: Caller) -> Caller:
-    """Who does upkeep: the engine itself, over the whole space."""
+    """The caller of upkeep: the same actor with the whole space in reach."""
     return replace(by, access=by.access.over_the_space(UPKEEP), steward=True)
 
 
 class NightRun:
-    """A night in work: its row in the store, which one process holds at a time, and the batch of all that its jobs do. One that was
-    cut off is taken over with its batch."""
+    """A night in progress: its row in the store, which one process holds at a time, and the batch of all its changes. A
+    night that was cut off is taken over with its batch."""
 
     def __init__(self, by: Caller, run: Run) -> None:
         self._by, self.run = by, run
 
     def renew(self) -> None:
-        """Keeps others away while a job thinks."""
+        """Renews the lease while a job is thinking, so that no other process takes the night over."""
         if self._by.now() + LEASE - self.run.lease > BREATH:
             self.note(self.run.batch)
 
     def note(self, batch: str | None) -> None:
-        """Keeps the batch; in the transaction of a step it is one with the changes."""
+        """Saves the batch; within the transaction of a step, it is stored together with the changes."""
         self.run = _saved(replace(self.run, batch=batch), self._by, LEASE)
 
     def end(self, done: bool) -> None:
-        """Over, or for the next one to continue."""
+        """Ends the night, or leaves it for another process to continue."""
         self.run = _saved(replace(self.run, state="done" if done else "running"), self._by)
 
 
 def _saved(run: Run, by: Caller, lease: timedelta = timedelta(0)) -> Run:
-    """Keeps the run for so long; without a lease it is finished, or for the next one to continue."""
+    """Saves the run with this lease. Without one it is free at once: finished, or left for another process to continue."""
     now = by.now()
     run = replace(run, lease=now + lease, updated=now)
     with by.writer.transaction():
@@ -129,13 +129,13 @@ class Runner:
     cycle: NightRun | None = None
 
     def over(self) -> bool:
-        """Whether no further step may begin."""
+        """Whether no further step may start."""
         if self.cycle is not None:
             self.cycle.renew()
         return (self.until is not None and time.monotonic() > self.until) or self._stopped()
 
     def _propose(self, job: Job) -> Proposal:
-        """What the job would do. One that reads a lot stops when time is up, and proposes what it has found by then."""
+        """What the job would do. A job that reads a lot stops when time is up and proposes what it has found by then."""
         proposal = job.propose(self.by.access, replace(self.by.tools, over=self.over))
         return replace(proposal, asks=[ask for ask in proposal.asks if is_new(ask, self.by)][: proposal.most])
 
@@ -174,16 +174,16 @@ class Runner:
             raise
 
     def end_sessions(self, policy: Promotion | None, dry_run: bool = False) -> Report | None:
-        """Ends what was left open; the reports are those of the sessions themselves."""
+        """Ends sessions that were left open and reports what that changed."""
         if policy is None or self.over():
             return None
-        from memorist.upkeep import sessions  # which most upkeep needs not
+        from memorist.upkeep import sessions  # imported late: most upkeep does not need it
 
         return sessions.end_left_open(self.by, policy, self.over, dry_run)
 
     def fill(self, job: Embed) -> Report | None:
-        """Vectors are not journalled, so the job writes them itself; the run only keeps other processes away. A failing
-        model does not stop the other jobs."""
+        """Adds vectors. They are not journalled, so the job writes them itself, and the run only keeps other processes
+        away. A failing model does not stop the other jobs."""
         if not job.has_work():
             return Report(job.name, rows=0, advice=advice) if (advice := job.advice()) else None
         run = self._claim(STORE, job.name)
@@ -210,7 +210,7 @@ class Runner:
         return replace(report, advice=job.advice())
 
     def _give_up(self, run: Run, problem: BaseException) -> None:
-        """Releases the lease of a failed run, so that no process waits for it; if the store itself failed, it expires."""
+        """Releases the lease of a failed run, so that no process waits for it; if the store itself failed, the lease expires."""
         with suppress(MemoristError):
             if self._is_ours(run):
                 why = getattr(problem, "code", type(problem).__name__)
@@ -229,7 +229,7 @@ class Runner:
         return newest is not None and newest.owner == run.owner
 
     def _steps(self, proposal: Proposal, run: Run, report: Report) -> Report:
-        begun = False  # a job that spends all its time on proposing still does one step, or it would never finish
+        begun = False  # even a job that uses all its time to propose does one step, or it would never finish
         for ids in portions(proposal.ids):
             while ids:
                 if self._stopped() or (begun and self.over()):
@@ -248,13 +248,13 @@ class Runner:
         return Sweep(proposal.verb, proposal.edit, proposal.because, self.by.where, self.by)
 
     def claim_night(self, name: str) -> NightRun | None:
-        """The night that is to be done, or one that was cut off; None where another process is at it."""
+        """Claims a new night or one that was cut off; None if another process is at it."""
         run = self._claim(self.by.access.space, name)
         return None if run is None else NightRun(self.by, run)
 
     def _claim(self, space: str, name: str) -> Run | None:
-        """Claims a run of this job: a new one, or one whose lease has expired. In a cycle that one is closed: what it did belongs
-        to another batch, and one undo takes back the cycle and nothing else."""
+        """Claims a run of this job: a new one, or one whose lease has expired. Within a cycle an expired run is closed
+        instead, because its changes belong to another batch, and one undo must take back the cycle and nothing else."""
         now, owner = self.by.now(), secrets.token_hex(8)
         with self.by.writer.transaction():
             known = self._unfinished(space, name)
@@ -275,8 +275,8 @@ class Runner:
     def _step(
         self, proposal: Proposal, ids: Sequence[str], run: Run, report: Report
     ) -> tuple[Run, Report, Sequence[str]] | None:
-        """Applies some changes and the checkpoint in one transaction. → with the ids that are left for the next. None if another
-        process has taken the run over."""
+        """Applies some changes and the checkpoint in one transaction. Also returns the ids left for the next step; None
+        if another process has taken the run over."""
         now = self.by.now()
         with self.by.writer.transaction(), _garbage_stays():
             if not self._is_ours(run):
@@ -302,13 +302,13 @@ class Runner:
             _saved(replace(known, state="done"), self.by)
 
 
-_staying: list[None] = []  # one for each step, in any thread, during which garbage stays
+_staying: list[None] = []  # one entry for each step, in any thread, during which garbage is not collected
 
 
 @contextmanager
 def _garbage_stays() -> Iterator[None]:
-    """In a transaction: a search for garbage in all that a night has read takes longer than its steps, and others would wait
-    for it. It comes between two of them."""
+    """Stops garbage collection during a transaction. Collecting everything that a night has read takes longer than a
+    step, and other writers would wait for it; it runs between two steps instead."""
     if not gc.isenabled() and not _staying:
         yield
         return
@@ -323,7 +323,7 @@ def _garbage_stays() -> Iterator[None]:
 
 
 def _search_again() -> None:
-    """In a child that was forked in the middle of a step, which nobody there will end."""
+    """Restarts garbage collection in a child that was forked in the middle of a step, which never ends there."""
     if _staying:
         _staying.clear()
         gc.enable()

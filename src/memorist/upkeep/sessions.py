@@ -1,7 +1,7 @@
-"""What upkeep does about conversations: those that were left open are ended, and old ones go to the archive.
+"""What upkeep does about conversations: it ends those that were left open, and archives old ones.
 
-To end a session is no change to a record that could be proposed: it reads turns, weighs findings and writes a summary
-(`session/close.py`). So it is done beside the jobs, under every design; a dry run names the sessions.
+Ending a session is not a change to a record that a job could propose: it reads turns, weighs findings and writes a
+summary (`session/close.py`). So it is done beside the jobs, under every design; a dry run names the sessions.
 """
 
 from collections.abc import Callable, Iterable, Iterator
@@ -20,12 +20,12 @@ from memorist.session import close, name
 from memorist.store.where import Where
 from memorist.upkeep.retain import CANDIDATES_AT_MOST, jumped
 
-SESSIONS = "sessions"  # what the report is called
+SESSIONS = "sessions"  # the verb of the report
 LEFT = "it was left open"
 
 
 def end_left_open(by: Caller, policy: Promotion, over: Callable[[], bool], dry_run: bool) -> Report | None:
-    """Ends the sessions that nobody writes any more; None where there are none."""
+    """Ends sessions that nobody writes any more; None if there are none."""
     left = [record for _, record in close.left_open(by)]
     if not left:
         return None
@@ -39,7 +39,7 @@ def end_left_open(by: Caller, policy: Promotion, over: Callable[[], bool], dry_r
 
 @dataclass(frozen=True, slots=True)
 class RetainSessions:
-    """Archives conversations that ended so many days ago, turn by turn; their summaries and what was found in them stay."""
+    """Archives conversations that ended so many days ago, turn by turn. Their summaries and what was found in them stay."""
 
     days: float = 30.0
     name: ClassVar[str] = "retain_sessions"
@@ -52,7 +52,7 @@ class RetainSessions:
         return Proposal("expired", archive, because, ids, moved and f"nothing was looked at: {moved}")
 
     def _old(self, who: Access, tools: Tools) -> Iterator[str]:
-        """The turns of old sessions and then their records, of some thousand turns at once."""
+        """The turns of old sessions, each session followed by its record, until one run has enough."""
         active, found = Where(who).also("state", "eq", "active"), 0
         for record in self._sessions(active, tools):
             said = active.also("session", "eq", record.title).also("scope", "eq", record.scope)
@@ -63,7 +63,7 @@ class RetainSessions:
                 return
 
     def _sessions(self, active: Where, tools: Tools) -> list[Record]:
-        """Those that ended long ago. What a younger one was forked from is kept as long as that one."""
+        """Sessions that ended long ago. One that a younger session was forked from is kept as long as that one."""
         sessions = tools.store.find(active.also("kind", "eq", name.KIND), name.OLDEST_FIRST)
         before = tools.clock() - timedelta(days=self.days)
         old = {record.id: record for record in sessions if _ended(record, before)}
@@ -78,7 +78,7 @@ def _ended(record: Record, before: datetime) -> bool:
 
 
 def _forked_from(young: Iterable[Record], sessions: Iterable[Record]) -> set[str]:
-    """The ids of the records of sessions that these go back to."""
+    """The record ids of the sessions that these were forked from, directly or indirectly."""
     by_name = {(record.scope, record.title): record for record in sessions}
     found: set[str] = set()
     edge = list(young)

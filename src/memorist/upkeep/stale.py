@@ -1,8 +1,9 @@
-"""A job that asks about what nobody needed for long: section by section of a MEMORY.md, whether it is still wanted.
+"""A job that asks about memories nobody needed for a long time: section by section of a MEMORY.md, whether to keep
+them.
 
-It deletes nothing and hides nothing. A memory was referred to when it was written, changed, used, said again or shown for a
-question. Who denies a question refers to its memories, so they are not asked about again before as many days have passed; what
-is approved goes to the archive, and `undo` brings it back.
+It deletes nothing and hides nothing. A memory counts as referred to when it is written, changed, used, said again or
+shown for a query. Denying a question also counts, so its memories are not asked about again before as many days have
+passed. What is approved goes to the archive, and `undo` brings it back.
 """
 
 from collections.abc import Iterator, Sequence
@@ -20,15 +21,15 @@ from memorist.remember.consent import shown_in_question
 from memorist.store.where import Order
 from memorist.upkeep.retain import jumped, memories
 
-RECEIPTS = 2000  # of the recall log that are read
-OLDEST_READ = 5000  # memories, the oldest
-IN_A_QUESTION = 3  # in a question
+RECEIPTS = 2000  # receipts of the recall log that are read
+OLDEST_READ = 5000  # memories that are read, the oldest first
+IN_A_QUESTION = 3  # memories quoted in a question
 UNNEEDED = "nobody needed them for long"
 
 
 @dataclass(frozen=True, slots=True)
 class StaleSections:
-    """Asks about memories of projects that were not referred to for so many days, at most so many in one question."""
+    """Asks about project memories that were not referred to for `days` days, at most `most` in one question."""
 
     days: float = 90.0
     most: int = 20
@@ -75,7 +76,7 @@ def _shown(who: Access, since: datetime, tools: Tools) -> set[str]:
 
 
 def _asked(who: Access, tools: Tools) -> set[str]:
-    """The memories of questions that wait already."""
+    """The memories of questions that already wait."""
     waiting = [run.question or {} for run in tools.store.runs(who.space, state="asks")]
     asked = [question["details"] for question in waiting if question.get("verb") == "stale"]
     return {id for details in asked for id in details["clauses"][0][2]}

@@ -1,11 +1,12 @@
-"""Jobs that only suggest: aliases, and other shares for the lanes of a prompt. Nothing changes until a person accepts it.
+"""Jobs that only suggest: aliases, and other shares for the lanes of a prompt. Nothing changes until a person accepts
+it.
 
-*Aliases* are read from memories and questions, by three signs. Brackets: "continuous integration (CI)" says it outright.
-Parts of names: `cfg` consists of letters of "config", and both occur in the same memories. Use: a question has a word that no
-memory holds, and the memories that helped share another word.
+*Aliases* are read from memories and queries, by three signs. Brackets: "continuous integration (CI)" says it outright.
+Parts of names: `cfg` consists of letters of "config", and both occur in the same memories. Use: a query has a word that
+no memory holds, and the memories that helped share another word.
 
-*Lanes* are judged by receipts: which memories each lane showed, and which of them were used. A share decides what a model
-gets to see, so it belongs in the design's file, where a person can read it.
+*Lanes* are judged by receipts: which memories each lane showed, and which of them were used. A share decides what a
+model gets to see, so it belongs in the design's file, where a person can read it.
 """
 
 import re
@@ -30,20 +31,20 @@ from memorist.text.words import STOP_WORDS, chunks, query_terms
 T = TypeVar("T")
 Pair = tuple[str, str]  # a word, and another that it seems to mean
 LATEST = 2000  # memories and receipts that are read
-FAMILIES = ("project", "user", "global")  # a session ends too soon for aliases
-OUTRIGHT = 100  # how much more brackets count than other signs
+FAMILIES = ("project", "user", "global")  # sessions end too soon for aliases
+OUTRIGHT = 100  # the weight of brackets against other signs
 BRACKETS = re.compile(r"(?<![A-Za-z])([A-Za-z][\w-]{0,40}+(?:[ ][A-Za-z][\w-]{0,40}+){0,4}) \(([A-Za-z][\w-]{1,15})\)")
 WORD = re.compile(r"[A-Za-z]{2,24}")
 HUMPS = re.compile(r"[A-Z]?[a-z]+|[A-Z]+")
 BECAUSE = "memories and questions use one for the other"
-FEWEST_RECEIPTS = 20  # with a reported use; fewer say nothing
-SMALLEST_STEP, LARGEST_STEP = 0.02, 0.1  # by which a share is worth moving, and moves at once
+FEWEST_RECEIPTS = 20  # receipts with a reported use; fewer say nothing
+SMALLEST_STEP, LARGEST_STEP = 0.02, 0.1  # a share moves by at least and at most this much
 PROTECTED = ("", "turns")  # memories that came through no lane
 
 
 @dataclass(frozen=True, slots=True)
 class SuggestAliases:
-    """Asks a person, for at most so many pairs of words, whether one means the other."""
+    """Asks a person about at most `most` pairs of words: whether one also means the other."""
 
     most: int = 10
     times: int = 2  # that a sign must be seen, except for brackets
@@ -64,7 +65,7 @@ class SuggestAliases:
         for record in _in_time(records, tools):
             signs.update(_parts_of_names(record, tools))
             outright.update(_in_brackets(record))
-        if family_of(scope) == "project":  # a question about a memory for all may come from any project
+        if family_of(scope) == "project":  # memories outside a project may be shown for queries of any project
             signs.update(_used_for(records, who, tools))
         signs.update(dict.fromkeys(outright, OUTRIGHT))
         known = effective(chosen(tools.store, who.space, scope).aliases)
@@ -75,7 +76,7 @@ class SuggestAliases:
 
 
 def _in_brackets(record: Record) -> Iterator[Pair]:
-    """`continuous integration (CI)`: as many words before the brackets as there are letters in them."""
+    """`continuous integration (CI)`: the abbreviation has one letter for each of the words before it."""
     for before, short in BRACKETS.findall(record.text):
         words = before.split()[-len(short) :]
         if len(words) == len(short) > 1 and [word[0].lower() for word in words] == list(short.lower()):
@@ -83,7 +84,7 @@ def _in_brackets(record: Record) -> Iterator[Pair]:
 
 
 def _parts_of_names(record: Record, tools: Tools) -> set[Pair]:
-    """A short part and a long word that stand close together, where the short one abbreviates the long one."""
+    """A short and a long word that stand close together, where the short one abbreviates the long one."""
     said, pairs = " ".join((record.text, *record.tags, *record.files)), set[Pair]()
     for start, end in _in_time(chunks(said), tools):
         words = _words(said[start:end])
@@ -98,7 +99,8 @@ def _words(said: str) -> set[str]:
 
 
 def _abbreviates(short: str, long: str) -> bool:
-    """Its first letter, then only consonants in order; a mere beginning of the long word is found anyway."""
+    """Whether it is the first letter and then only consonants, in order. A mere prefix does not count, since search
+    finds it anyway."""
     if short[0] != long[0] or long.startswith(short):
         return False
     letters = iter(long)
@@ -110,7 +112,7 @@ def _in_time(some: Sequence[T], tools: Tools) -> Iterator[T]:
 
 
 def _used_for(records: Sequence[Record], who: Access, tools: Tools) -> Counter[Pair]:
-    """Words of questions that no memory holds, paired with the tags of the memory that helped."""
+    """Words of queries that no memory holds, paired with the tags of the memory that helped."""
     useful = {record.id: record for record in records if record.counters.used or record.counters.up}
     pairs: Counter[Pair] = Counter()
     for receipt in _in_time(tools.store.receipts(who.space, LATEST) if useful else (), tools):
@@ -143,7 +145,7 @@ def _is_known(word: str, other: str, known: Mapping[str, tuple[str, ...]]) -> bo
 
 @dataclass(frozen=True, slots=True)
 class TuneLanes:
-    """Compares the tokens of each lane with the use of its memories, over the last so many receipts."""
+    """Compares each lane's share of tokens with its share of useful memories, over the last so many receipts."""
 
     receipts: int = 500
     name: ClassVar[str] = "tune_lanes"

@@ -1,12 +1,13 @@
-"""One look at all memories of a space, for the jobs of a night: what lies near what, which texts have the same words, which tags
-there are, and how the store is doing.
+"""One look at all memories of a space, for the jobs of a night: which memories are near each other, which texts have
+the same words, which tags there are, and how the store is doing.
 
-Reading goes page by page, and of a page only numbers are kept: a vector of the built-in table in two bytes a dimension, a digest of
-the words that carry meaning, the place and the session. Neighbours are found place by place in blocks, so the working memory is
-that of the vectors and of one block, whatever the texts are like. Fifty thousand memories take about 30 MB. The built-in
-table serves every store, also one whose own model is a server: a night must not send all texts away again, nor wait for it.
+It reads page by page and keeps only numbers: a vector from the built-in table in two bytes a dimension, a digest of the
+words that carry meaning, the place and the session. Neighbours are found place by place in blocks, so the memory needed
+is that of the vectors and of one block, however long the texts are. Fifty thousand memories take about 30 MB. The
+built-in table is used for every store, even one whose own model is a server: a night must not send all texts away
+again, nor wait for it.
 
-What is found is where to look; each job reads the records themselves before it proposes anything.
+The survey only says where to look. Each job reads the records themselves before it proposes anything.
 """
 
 from collections import Counter
@@ -32,15 +33,15 @@ from memorist.worth import confidence
 if TYPE_CHECKING:
     import numpy as np
 
-PAGE = 500  # records that are read at once
-PAIRS_AT_ONCE = 400  # whose records are read together
-ROWS, COLUMNS_AT_ONCE = 512, 2048  # of a block of cosines
-KIN = 12  # neighbours of a memory that are kept
-NEAR_ENOUGH = 0.55  # the least cosine of neighbours
-LONGEST_READ = 2000  # characters of a text that its vector is made of
-MOST_TAGS = 20_000  # different tags that are counted
+PAGE = 500  # records read at once
+PAIRS_AT_ONCE = 400  # pairs whose records are read together
+ROWS, COLUMNS_AT_ONCE = 512, 2048  # size of a block of cosines
+KIN = 12  # neighbours kept for each memory
+NEAR_ENOUGH = 0.55  # the lowest cosine of neighbours
+LONGEST_READ = 2000  # characters of a text that go into its vector
+MOST_TAGS = 20_000  # different tags counted in a scope
 _embedder = cache(StaticEmbedder)
-FAINT = 0.1  # confidence below which a memory is counted as faint
+FAINT = 0.1  # a memory with less confidence is counted as faint
 
 
 @dataclass(slots=True)
@@ -49,10 +50,10 @@ class Overview:
 
     numbers: list[int] = field(default_factory=list)
     ids: list[str] = field(default_factory=list)
-    places: list[int] = field(default_factory=list)  # of each row, as a small number
-    sessions: list[int] = field(default_factory=list)  # of each row; 0: none
+    places: list[int] = field(default_factory=list)  # the place of each row, as a small number
+    sessions: list[int] = field(default_factory=list)  # the session of each row; 0: none
     words: list[bytes] = field(default_factory=list)  # a digest of the words that carry meaning; empty: none
-    near: "np.ndarray | None" = None  # of each row KIN other rows, -1 where there are fewer
+    near: "np.ndarray | None" = None  # KIN other rows for each row, -1 where there are fewer
     cosines: "np.ndarray | None" = None
     tags: dict[str, Counter[str]] = field(default_factory=dict)  # by scope
     faint: int = 0
@@ -62,7 +63,7 @@ class Overview:
         return len(self.numbers)
 
     def pairs(self, least: float) -> Iterator[tuple[int, int, float]]:
-        """Each pair of neighbours once, as numbers, the nearest first of each row."""
+        """Each pair of neighbours once, by number; for each row the nearest first."""
         if self.near is None or self.cosines is None:
             return
         for row, (others, cosines) in enumerate(zip(self.near.tolist(), self.cosines.tolist(), strict=True)):
@@ -71,11 +72,11 @@ class Overview:
                     yield self.numbers[min(row, other)], self.numbers[max(row, other)], cosine
 
     def repeated(self) -> int:
-        """How many have the words of another."""
+        """How many have the same words as another."""
         return sum(len(group) - 1 for group in self.of_one_wording())
 
     def of_one_wording(self) -> Iterator[list[int]]:
-        """The numbers of memories of one place with the same words, whatever their order; two or more."""
+        """Groups of two or more memories of one place that have the same words in any order, by number."""
         groups: dict[tuple[int, bytes], list[int]] = {}
         for number, place, words in zip(self.numbers, self.places, self.words, strict=True):
             if words:
@@ -84,8 +85,8 @@ class Overview:
 
 
 class Survey:
-    """Looks once, when the first job asks, and tells the others. What an `earlier` one saw is as good while nothing was written
-    since."""
+    """Looks once, when the first job asks, and gives the others the same result. The result of an `earlier` survey is
+    reused if nothing was written since."""
 
     def __init__(self, earlier: "Survey | None" = None) -> None:
         self._earlier = earlier
@@ -106,7 +107,7 @@ class Survey:
 
 
 def look(who: Access, tools: Tools) -> Overview:
-    """Reads all memories, and finds the neighbours of each. It stops when time is up, with what it knows by then."""
+    """Reads all memories and finds the neighbours of each. When time is up, it returns what it has so far."""
     import numpy as np
 
     seen = Overview()
@@ -144,7 +145,7 @@ def _counts(kind: Kind) -> bool:
 
 
 def _wording(record: Record) -> bytes:
-    """A digest of what two texts that say the same have in common; of a long one nothing, which nobody restates."""
+    """A digest that two texts share if they say the same. Empty for long texts, which nobody restates."""
     if len(record.text) > LONGEST_RESTATED:
         return b""
     said = statement(record.text)
@@ -161,7 +162,7 @@ def _count(record: Record, seen: Overview) -> None:
 
 
 def _neighbours(vectors: "np.ndarray", places: "np.ndarray", tools: Tools) -> "tuple[np.ndarray, np.ndarray, bool]":
-    """Of each row the nearest others of its place with their cosines, and whether there was time for all."""
+    """For each row the nearest others of its place with their cosines, and whether there was time for all."""
     import numpy as np
 
     near = np.full((len(vectors), KIN), -1, np.int32)
@@ -180,7 +181,7 @@ def _neighbours(vectors: "np.ndarray", places: "np.ndarray", tools: Tools) -> "t
 def _of_block(
     vectors: "np.ndarray", rows: "np.ndarray", here: "np.ndarray"
 ) -> "list[tuple[int, np.ndarray, np.ndarray]]":
-    """The nearest of each of these rows. Of every stripe of columns only what may be among the nearest is kept."""
+    """The neighbours of each of these rows. From each stripe of columns, only what may be among the nearest is kept."""
     import numpy as np
 
     block = vectors[rows].astype(np.float32)
@@ -205,7 +206,7 @@ def _stripes(of: "np.ndarray", size: int) -> "Iterator[np.ndarray]":
 
 
 def _best(owner: "np.ndarray", other: "np.ndarray", how: "np.ndarray") -> "tuple[np.ndarray, np.ndarray, np.ndarray]":
-    """Of each owner the nearest few, the nearest first; of equals those with the smaller number."""
+    """The nearest few of each owner, the nearest first; of equals the smaller number."""
     import numpy as np
 
     order = np.lexsort((other, -how, owner))
@@ -218,7 +219,7 @@ def _best(owner: "np.ndarray", other: "np.ndarray", how: "np.ndarray") -> "tuple
 def together(
     pairs: Iterator[tuple[int, int, float]], who: Access, tools: Tools, most: int = PAIRS_AT_ONCE
 ) -> Iterator[tuple[Record, Record, float]]:
-    """The memories of these pairs of numbers of which both are still active, some hundred at once; as long as there is time."""
+    """The memories of these pairs of numbers if both are still active, read some hundred pairs at a time until time is up."""
     while some := list(islice(pairs, most)):
         records = read(list({number for a, b, _ in some for number in (a, b)}), who, tools)
         yield from ((records[a], records[b], cosine) for a, b, cosine in some if a in records and b in records)
@@ -227,7 +228,7 @@ def together(
 
 
 def read(numbers: Sequence[int], who: Access, tools: Tools) -> dict[int, Record]:
-    """These memories, those that are still active."""
+    """Those of these memories that are still active, by number."""
     where = Where(who).also("state", "eq", "active")
     found: dict[int, Record] = {}
     for some in parts(list(numbers), PAGE):

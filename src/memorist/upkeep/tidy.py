@@ -1,8 +1,8 @@
-"""Smaller jobs of a night. Three of them only ask: about contradictions in all of the store, about what is said of files that were
-changed since, and about tags that mean the same. Two act: faint memories go to the archive, and memories of several sessions that
-belong together are linked.
+"""Smaller jobs of a night. Three of them only ask: about contradictions in the whole store, about memories whose files
+have changed, and about tags that mean the same. Two act: they archive faint memories, and link memories of several
+sessions that belong together.
 
-How a person answers is kept (`remember/review.py`), and steers the nights that follow: nothing is asked twice.
+A person's answers are kept (`remember/review.py`) and guide later nights: nothing is asked twice.
 """
 
 from collections import Counter
@@ -29,10 +29,10 @@ from memorist.upkeep.retain import CANDIDATES_AT_MOST, free, jumped, loose, memo
 from memorist.upkeep.survey import PAGE, Survey, read, together
 from memorist.worth import confidence
 
-ABOUT_ONE_THING = 0.6  # the least cosine of two that may contradict one another
-BELONG = 0.75  # and of two that are linked across sessions
+ABOUT_ONE_THING = 0.6  # the lowest cosine of two that may contradict each other
+BELONG = 0.75  # the lowest cosine of two that are linked across sessions
 ASKED_AT_ONCE = 10  # memories in one question
-ADVISED_AT_MOST = 40  # pairs of a night that a model reads, where one is named
+ADVISED_AT_MOST = 40  # pairs that a configured model reads in one night
 FADED = "faded: hardly anything of its confidence is left, and nobody said it again"
 LINKED = "linked"
 ACROSS = "they belong together, and were said in different sessions"
@@ -49,8 +49,8 @@ def _asking(verb: str, because: str, asks: Sequence[Ask], most: int | None = Non
 
 @dataclass(frozen=True, slots=True)
 class Contradictions:
-    """Asks about at most so many pairs of neighbours that contradict one another; what is flagged already comes first, and
-    what only a model sees comes last."""
+    """Asks about at most `most` pairs of neighbours that contradict each other. Flagged contradictions come first,
+    those that only a model sees last."""
 
     most: int = 20
     survey: Survey | None = None
@@ -66,7 +66,7 @@ class Contradictions:
             old, new = sorted((dispute.a, dispute.b), key=_stated)
             if _may_be_asked(old, new, waiting):
                 yield _ask(old, new, dispute.reason)
-        unsure: list[tuple[int, int]] = []  # numbers alone: there may be hundreds of thousands
+        unsure: list[tuple[int, int]] = []  # numbers only: there may be hundreds of thousands
         near = (self.survey or Survey())(who, tools).pairs(ABOUT_ONE_THING)
         for first, second, _ in together(near, who, tools):
             old, new = sorted((first, second), key=_stated)
@@ -81,7 +81,7 @@ class Contradictions:
 
 
 def _advised(newest: Sequence[tuple[int, int]], who: Access, tools: Tools) -> Iterator[Ask]:
-    """What a model finds among the newest of the pairs in which rules find nothing; without one, or if it fails, nothing."""
+    """What a model finds among the newest pairs in which rules find nothing; nothing if there is no model or it fails."""
     if not newest or not tools.chat.ready or tools.over():
         return
     pairs = together(((a, b, 0.0) for a, b in newest), who, tools, ADVISED_AT_MOST)
@@ -96,18 +96,18 @@ def _stated(record: Record) -> tuple[datetime, int]:
 
 
 def _may_be_asked(old: Record, new: Record, waiting: Sequence[set[str]]) -> bool:
-    """Whether both are in a place that outlasts its questions, and nobody is asked about them already."""
+    """Whether both are in one scope, which outlasts its questions, and nobody is being asked about them already."""
     return not is_homed(new.scope) and new.scope == old.scope and {old.id, new.id} not in waiting
 
 
 def _may_clash(old: Record, new: Record) -> bool:
-    """Both are statements of one voice that hold at one time."""
+    """Whether both are statements by the same speaker, neither of which has an end."""
     timed = any(end is not None for end in (old.times.valid_to, new.times.valid_to))
     return not timed and not {old.kind, new.kind} & set(LOGS) and old.provenance.speaker == new.provenance.speaker
 
 
 def _waiting(who: Access, tools: Tools) -> list[set[str]]:
-    """The pairs that a question which waits is about."""
+    """The pairs that waiting questions are about."""
     asked = [(run.question or {}).get("details", {}) for run in tools.store.runs(who.space, state="asks")]
     return [{details["a"], details["b"]} for details in asked if {"a", "b"} <= details.keys()]
 
@@ -122,7 +122,7 @@ def _ask(old: Record, new: Record, because: str) -> Ask:
 
 @dataclass(frozen=True, slots=True)
 class Verify:
-    """Asks about memories of this project whose files are not what they were. A denial says that they still hold."""
+    """Asks about memories of this project whose files have changed. A denial says that they still hold."""
 
     most: int = 50
     name: ClassVar[str] = "verify"
@@ -161,7 +161,7 @@ def _to_verify(records: Sequence[Record], scope: str, tools: Tools) -> Ask:
 
 @dataclass(frozen=True, slots=True)
 class TagCleanup:
-    """Asks whether tags that differ in case, joints or number are one. A tag that no memory bears is nowhere."""
+    """Asks whether tags that differ only in case, separators or number are one. Tags that no memory has are ignored."""
 
     most: int = 10
     survey: Survey | None = None
@@ -187,7 +187,7 @@ def _alike(scope: str, tags: Counter[str]) -> Iterator[Ask]:
 
 
 def _folded(tag: str) -> str:
-    """What is left of a tag without case, joints and number."""
+    """A tag without case, separators and number."""
     plain = tag.casefold().replace("_", " ").replace("-", " ")
     return "".join(query_terms(plain)) or "".join(plain.split())
 
@@ -197,8 +197,8 @@ def _folded(tag: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class FadeAway:
-    """Archives memories of which hardly any confidence is left today and which nobody said again. It goes by the confidence that is
-    computed for today: the stored one never fades. What the user said stays."""
+    """Archives memories that have hardly any confidence left today and that nobody said again. The confidence is
+    computed for today, because the stored one never fades. What the user said stays."""
 
     below: float = 0.05
     name: ClassVar[str] = "fade"
@@ -216,7 +216,7 @@ class FadeAway:
         )
 
     def _faint(self, who: Access, tools: Tools) -> Iterator[Brief]:
-        """By what a brief tells first, which is never less than the whole; then by the records themselves."""
+        """Candidates are chosen by their briefs, which is cheap, and then by the confidence of the records."""
         now, where = tools.clock(), memories(who, lambda kind: kind.recalled).also("trust", "ne", "high")
         old = (brief for brief in loose(tools.store.briefs(where), now) if brief.counters.strength <= 1)
         while some := list(islice(old, PAGE)):
@@ -232,7 +232,8 @@ class FadeAway:
 
 @dataclass(frozen=True, slots=True)
 class CrossLinks:
-    """Links memories of different sessions that lie close together, at most so many for each. What was unlinked stays so."""
+    """Links memories of different sessions that are close in meaning, at most `most` for each. A link that was removed
+    stays removed."""
 
     most: int = 3
     survey: Survey | None = None
@@ -252,7 +253,7 @@ class CrossLinks:
         return Proposal(LINKED, itself, ACROSS, ids, fill=_Linking(found))
 
     def _is_known(self, a: Record, b: Record, tools: Tools) -> bool:
-        """Whether they are linked, have enough links, or were linked once and somebody took that back."""
+        """Whether they are linked, have enough links, or were linked before and somebody undid it."""
         links = tools.store.links(Where(Access.to_read(a.space)), [a.id, b.id])
         full = any(sum(each.id in (k.a, k.b) and k.evidence == ACROSS for k in links) >= self.most for each in (a, b))
         if full or any({link.a, link.b} == {a.id, b.id} for link in links):

@@ -1,8 +1,8 @@
-"""Jobs that leave each thing said once: twins are merged, and what is wholly in another memory goes to the archive.
+"""Jobs that leave each thing said once: twins are merged, and a memory that another one contains goes to the archive.
 
-Where to look is told by words and by vectors (`survey.py`): the same words in any order, or a cosine of 0.7. Whether two say the
-same is told by guards over their words (`text/restated.py`): near-misses, such as another number, have a cosine of 0.9 as often as
-twins do, so no cosine decides anything. Never across scopes, and never a person's own words by an agent's.
+Words and vectors say where to look (`survey.py`): the same words in any order, or a cosine of 0.7. Guards over the words
+decide whether two memories say the same (`text/restated.py`). No cosine can decide that: near-misses, such as another number,
+reach 0.9 as often as twins do. Nothing is merged across scopes, and a person's own words are never merged into an agent's.
 """
 
 from collections.abc import Collection, Iterator
@@ -23,14 +23,14 @@ from memorist.text.restated import Likeness
 from memorist.upkeep.retain import CANDIDATES_AT_MOST
 from memorist.upkeep.survey import PAIRS_AT_ONCE, Overview, Survey, together
 
-COMPARED_FROM = 0.7  # the least cosine of two that are compared; of all twins of the corpus none has less
+COMPARED_FROM = 0.7  # the lowest cosine of two that are compared; no twins in the corpus have a lower one
 OF_ONE_WORDING = 8  # memories with the same words that are compared with the first of them
 TWICE = "it was said in other words already"
 EVIDENCE = "the same words, numbers and names, and nothing that turns one of them around"
 
 
 class Comparison:
-    """Compares all pairs once, when the first job asks, and tells the others. Only what it finds is kept."""
+    """Compares all pairs once, when the first job asks, and gives the others the same result. Only the matches are kept."""
 
     def __init__(self, survey: Survey | None = None) -> None:
         self._survey = survey or Survey()
@@ -40,7 +40,7 @@ class Comparison:
         if self._found is None:
             pairs = together(_pairs(self._survey(who, tools)), who, tools)
             found = [alike for one, other, _ in pairs for alike in _judged(one, other, tools.store)]
-            if tools.over():  # the next one looks at the rest
+            if tools.over():  # the next job looks at the rest
                 return found
             self._found = found
         return self._found
@@ -48,11 +48,11 @@ class Comparison:
 
 @dataclass(frozen=True, slots=True)
 class Alike:
-    """Two memories, of which the first says what the second says."""
+    """Two memories of which `keep` says all that `other` says."""
 
     other: str
     keep: str
-    how: Likeness  # "same", or "less": it is wholly in the second
+    how: Likeness  # "same", or "less": `keep` contains `other`
 
 
 def _judged(first: Record, second: Record, store: Store) -> Iterator[Alike]:
@@ -68,7 +68,7 @@ def _judged(first: Record, second: Record, store: Store) -> Iterator[Alike]:
 
 @dataclass(frozen=True, slots=True)
 class MergeTwins:
-    """Merges memories of one place that say the same in other words, into the one that is trusted most."""
+    """Merges memories of one place that say the same in other words into the one that is trusted most."""
 
     compared: Comparison | None = None
     name: ClassVar[str] = "merge_twins"
@@ -89,7 +89,7 @@ class MergeTwins:
 
 @dataclass(frozen=True, slots=True)
 class Redundancy:
-    """Archives a memory that another one says to the letter before it goes on."""
+    """Archives a memory that another one contains word for word."""
 
     compared: Comparison | None = None
     name: ClassVar[str] = "redundancy"
@@ -112,14 +112,14 @@ class Redundancy:
 
 
 def _pairs(seen: Overview) -> Iterator[tuple[int, int, float]]:
-    """The pairs to compare, each once, by their numbers: those with the same words first, then the neighbours."""
+    """The pairs to compare, each once, by number: those with the same words first, then the neighbours."""
     by_words = {(group[0], other) for group in seen.of_one_wording() for other in group[1:OF_ONE_WORDING]}
     yield from ((a, b, 1.0) for a, b in sorted(by_words))
     yield from (pair for pair in seen.pairs(COMPARED_FROM) if pair[:2] not in by_words)
 
 
 def _active(ids: Collection[str], who: Access, tools: Tools) -> set[str]:
-    """Those of them that were not merged meanwhile."""
+    """Those that are still active, because they were not merged meanwhile."""
     where = Where(who).also("state", "eq", "active")
     return {record.id for some in parts(sorted(ids), PAIRS_AT_ONCE) for record in tools.store.get(list(some), where)}
 
