@@ -1,6 +1,6 @@
-"""Conversations while they are held: sessions with one writer each, and what becomes of them at their end.
+"""Conversations in progress: sessions with one writer each, and what becomes of them at their end.
 
-Nothing here touches a file. A module is loaded when it is first used.
+Nothing here touches a file. Modules load on first use.
 """
 
 from typing import TYPE_CHECKING
@@ -11,5 +11,5 @@ if TYPE_CHECKING:
     from memorist.session import behind, close, compaction, lease, lookout, name, narrative, session, tasks
 
 __all__ = ["behind", "close", "compaction", "lease", "lookout", "name", "narrative", "session", "tasks"]
-if not TYPE_CHECKING:  # or every name would be there for a type checker
+if not TYPE_CHECKING:  # hidden from type checkers, which would accept any name otherwise
     __getattr__ = modules(__name__, __all__)

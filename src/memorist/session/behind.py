@@ -1,14 +1,14 @@
-"""One turn behind: what is looked up while a model speaks, and shown to it in its next turn.
+"""One turn behind: memories are looked up while a model speaks and shown to it in its next turn.
 
-`prefetch` hands what is being talked about to the one thread that looks ahead (`lookout.py`) and returns at once; `ready` gives
-what was found, which was put together as `context` does, receipt included. What is kept between them belongs to one session and
-one access: two that are open at once share nothing (docs/why/0058-one-turn-behind.md).
+`prefetch` hands what is being talked about to the one thread that looks ahead (`lookout.py`) and returns at once.
+`ready` returns what was found, assembled as `context` does, receipt included. The state between the two belongs to one
+session and one access: two sessions that are open at once share nothing (docs/why/0058-one-turn-behind.md).
 
-What was found may be erased, forgotten, revised or moved before it is shown, so it is read again then: if one of the memories that
-its text holds is not as it was, none of it is shown, and it is looked up anew.
+What was found may be erased, forgotten, revised or moved before it is shown, so it is checked again then. If one memory
+in its text has changed, none of it is shown, and it is looked up anew.
 
-What is shown again and again is noise, so a memory that was put before the model stays known for 45 minutes. What this very
-session said is no news to it either. Another topic is told, and makes nothing unknown.
+Repetition is noise, so a memory that was shown to the model counts as known for 45 minutes, and so does what the
+session itself said. A change of topic is reported, but does not make anything unknown again.
 """
 
 import logging
@@ -36,18 +36,18 @@ from memorist.text.words import query_terms
 if TYPE_CHECKING:
     from memorist.session.session import Host
 
-VALID = timedelta(seconds=120)  # so long what was found may be shown
-UNCHANGED = timedelta(seconds=30)  # so long the same words are not looked up again
-MOSTLY = 0.8  # a part of what is shown
-REPEATS = timedelta(seconds=180)  # so short a time ago it may not have been shown
+VALID = timedelta(seconds=120)  # how long a result may be shown
+UNCHANGED = timedelta(seconds=30)  # how long the same words are not looked up again
+MOSTLY = 0.8  # this share of the texts makes two results alike
+REPEATS = timedelta(seconds=180)  # a result like one shown within this time is held back
 STAYS_KNOWN = timedelta(minutes=45)
-OTHER_TOPIC = 0.3  # what is less like the words before is about something else
-LAST_TURNS = 6  # that say what a conversation is about just now
-LONGEST_ASKED = 4000  # characters of them; the last ones
-LOOKS = 3  # to find what is not known, while more becomes known
-SESSIONS_KEPT = 1000  # of one open memory
-FEW_EVENTS = 8  # of the journal that are faster to look at than memories
-NO_TURNS = Profile("window", policy="semantic", tags=(), turns=0)  # the model has the turns already
+OTHER_TOPIC = 0.3  # less similar words than this are another topic
+LAST_TURNS = 6  # turns that say what a conversation is about
+LONGEST_ASKED = 4000  # characters of them, counted from the end
+LOOKS = 3  # attempts to find something unknown while more becomes known
+SESSIONS_KEPT = 1000  # per open memory
+FEW_EVENTS = 8  # so few journal events are faster to read than the memories
+NO_TURNS = Profile("window", policy="semantic", tags=(), turns=0)  # the model already has the turns
 NOTHING_ASKED = "nothing was looked up ahead; `prefetch` asks for it"
 STILL_LOOKING = "it is being looked up; the next turn has it"
 TOO_OLD = f"what was found is older than {VALID.seconds} s"
@@ -60,7 +60,7 @@ Key = tuple[Name, Access]
 
 @dataclass(frozen=True, slots=True)
 class Looking:
-    """What is to be looked up: some words, or else the last turns; and the tokens for it."""
+    """What to look up: some words, or else the last turns; and the token budget."""
 
     text: str | None
     budget: int | None
@@ -68,8 +68,8 @@ class Looking:
 
 @dataclass(frozen=True, slots=True)
 class Spotted:
-    """What was found, for which words, and when; in which version and state each memory was that its text may hold; and the last
-    event in the journal before anything of it was read."""
+    """A result: what was found, when, for which words; the version and state of each memory in its text; and the last
+    journal event before anything was read."""
 
     context: Context
     at: datetime
@@ -79,17 +79,17 @@ class Spotted:
 
 
 class Behind:
-    """What one session was shown, waits for, and was last about. Every method is called with its lock held."""
+    """What one session was shown, is waiting for, and was last about. Every method is called with its lock held."""
 
     def __init__(self) -> None:
         self.lock = threading.Lock()
         self.wanted: Looking | None = None
         self.queued = False
         self.found: Spotted | None = None
-        self.topic: str | None = None  # the words that were looked up last
-        self.last: tuple[Looking, datetime] | None = None  # that was asked for
-        self._known: dict[str, datetime] = {}  # ids of memories, and since when
-        self._shown: list[tuple[datetime, frozenset[str]]] = []  # texts, by what was shown at once
+        self.topic: str | None = None  # the words looked up last
+        self.last: tuple[Looking, datetime] | None = None  # the last request
+        self._known: dict[str, datetime] = {}  # ids of known memories, and since when
+        self._shown: list[tuple[datetime, frozenset[str]]] = []  # the texts shown together, and when
 
     def is_unchanged(self, looking: Looking, now: datetime) -> bool:
         """Whether the same was asked for a moment ago."""
@@ -97,11 +97,11 @@ class Behind:
 
     def ask(self, looking: Looking, now: datetime) -> None:
         self.wanted = looking
-        if looking.text is not None:  # what the last turns say, nobody knows before they are read
+        if looking.text is not None:  # what the last turns say is unknown until they are read
             self.last = looking, now
 
     def drop(self) -> None:
-        """There was no room for it: the same may be asked for again at once."""
+        """Forgets a request that found no room in the queue, so that the same can be asked for again at once."""
         self.wanted = self.last = None
 
     def known(self, now: datetime) -> frozenset[str]:
@@ -112,7 +112,7 @@ class Behind:
         self._known |= dict.fromkeys(ids, now)
 
     def shows(self, items: Iterable[Hit], now: datetime) -> None:
-        """These stand before the model from now on."""
+        """Notes that these are shown to the model from now on."""
         hits = tuple(items)
         if not hits:
             return
@@ -121,7 +121,8 @@ class Behind:
         self._shown.append((now, _texts(hits)))
 
     def against(self, found: Spotted, now: datetime) -> str | None:
-        """Why it is not shown. That it is all the same as a moment ago is the plainest case of most of it being so."""
+        """Why this result is not shown, or None. A repetition need not be complete: it is enough that most texts were
+        just shown."""
         if not _within(VALID, found.at, now):
             return TOO_OLD
         ids = {hit.record.id for hit in found.context.items}
@@ -141,8 +142,8 @@ def _texts(hits: Iterable[Hit]) -> frozenset[str]:
 
 
 def behind_of(memory: "Host", name: Name) -> Behind:
-    """The state of a session for whoever has this access. It lasts while the memory is open, so a session that a server opens anew
-    for each call has it too; of very many sessions, those that came first lose theirs."""
+    """The state of a session for this access. It lasts while the memory is open, so it survives when a server opens the
+    session anew for each call. If there are very many sessions, the oldest states are dropped."""
     states: dict[Key, Behind] = memory._behind
     state = states.setdefault((name, memory.access), Behind())
     if len(states) > SESSIONS_KEPT:
@@ -155,7 +156,7 @@ def behind_of(memory: "Host", name: Name) -> Behind:
 
 
 def prefetch(memory: "Host", name: Name, context: str | None = None, budget: int | None = None) -> bool:
-    """`Session.prefetch` of a session by its name: nobody need hold it open."""
+    """`Session.prefetch` of a session by its name; nobody needs to hold the session open."""
     text = None if context is None else checks.text(context, "the context")[-LONGEST_ASKED:]
     tokens = None if budget is None else checks.whole(budget, "budget", 1, checks.LARGEST_PROMPT)
     try:
@@ -171,7 +172,7 @@ def prefetch(memory: "Host", name: Name, context: str | None = None, budget: int
 
 
 def _queue(memory: "Host", name: Name, behind: Behind, by: Caller) -> bool:
-    """A session waits once: what it wants is what it asked for last."""
+    """Queues the session, once at a time; a later request replaces the one it is waiting with."""
     if not behind.queued:
         behind.queued = lookout.offer(by.store, partial(_look, memory, name, behind))
     if not behind.queued:
@@ -214,7 +215,7 @@ def _look(memory: "Host", name: Name, behind: Behind) -> None:
         head = _head(memory._caller)
         found = _found(memory, name, behind, looking)
         held = {} if found is None else _held(found, memory._caller)
-    except Exception as problem:  # the memory was closed meanwhile, or an embedder of the caller's own failed
+    except Exception as problem:  # the memory was closed meanwhile, or the caller's embedder failed
         log.warning("nothing was looked up ahead for session %s: %s", name.id, problem)
         found, held = Context("", empty_because=f"it could not be looked up: {problem}"), {}
     if found is not None:
@@ -223,8 +224,8 @@ def _look(memory: "Host", name: Name, behind: Behind) -> None:
 
 
 def _held(found: Context, by: Caller) -> dict[str, tuple[int, str]]:
-    """The memories that the text may hold: its items as they were read, and what its receipt names beside them, such as the other
-    side of a contradiction."""
+    """Version and state of the memories that the text may hold: its items as they were read, and others that its
+    receipt names, such as the other side of a contradiction."""
     lines = by.store.receipts(by.access.space, 1, found.receipt) if found.items else []
     beside = _versions([id for line in lines for id in line.ids], by)
     return beside | {hit.record.id: (hit.record.version, hit.record.state) for hit in found.items}
@@ -236,7 +237,7 @@ def _head(by: Caller) -> int:
 
 
 def _changed(found: Spotted, by: Caller) -> str | None:
-    """Every change is in the journal, so mostly the few events since then say that nothing of it was changed."""
+    """Says so if one of its memories changed. Every change is in the journal, so the few events since then usually settle it."""
     if not found.held:
         return None
     since = _head(by) - (found.head or 0)
@@ -246,13 +247,13 @@ def _changed(found: Spotted, by: Caller) -> str | None:
 
 
 def _versions(ids: Iterable[str], by: Caller) -> dict[str, tuple[int, str]]:
-    """Those of them that may be read, as they are now."""
+    """Version and state of those that may be read, as they are now."""
     wanted = list(ids)
     return {each.id: (each.version, each.state) for each in by.store.get(wanted, by.where)} if wanted else {}
 
 
 def _found(memory: "Host", name: Name, behind: Behind, looking: Looking) -> Context | None:
-    """What matters; None if that was just looked up."""
+    """What matters for the request; None if that was just looked up."""
     by = memory._caller
     last = replace(looking, text=asked_last(name, by)) if looking.text is None else looking
     with behind.lock:
@@ -265,7 +266,7 @@ def _found(memory: "Host", name: Name, behind: Behind, looking: Looking) -> Cont
 
 
 def _fresh(memory: "Host", name: Name, behind: Behind, looking: Looking) -> Context:
-    """What matters of all that is not known there."""
+    """What matters, without anything that the session already knows."""
     by, made = memory._caller, Context("")
     own = _kept_in(name, by)
     wish = Wish(
@@ -282,13 +283,13 @@ def _fresh(memory: "Host", name: Name, behind: Behind, looking: Looking) -> Cont
 
 
 def not_of(name: Name) -> Mapping[str, Mapping[str, str]]:
-    """The filter that leaves out what was said, noted or found in a session."""
+    """A filter that leaves out what was said, noted or found in a session."""
     return {"session": {"$ne": name.id}}
 
 
 def _kept_in(name: Name, by: Caller) -> frozenset[str]:
-    """What was kept in a session, beside its turns, and in those that it was forked from until then. The other side of a
-    contradiction comes along by itself, past any filter."""
+    """What was stored in a session besides its turns, including the sessions it was forked from, up to the fork. These
+    ids are excluded explicitly, because the other side of a contradiction is added past any filter."""
     found: list[str] = []
     for each, last in lineage(name, by):
         where = by.where.also("session", "eq", each.id).also("kind", "ne", TURN).also("state", "eq", "active")
@@ -298,7 +299,7 @@ def _kept_in(name: Name, by: Caller) -> frozenset[str]:
 
 
 def asked_last(name: Name, by: Caller) -> str:
-    """The last turns of a session, as a question: a transcript, of which the last words of its user come first."""
+    """The last turns of a session as a query: a transcript. The user's last words in it count first."""
     turns = turns_of(name, by, LAST_TURNS)
     text = "\n".join(f"{turn.provenance.role or 'user'}: {turn.text}" for turn in turns)[-LONGEST_ASKED:]
     if not text:
@@ -307,7 +308,7 @@ def asked_last(name: Name, by: Caller) -> str:
 
 
 def likeness(a: str, b: str, embedder: Embedder | None) -> float:
-    """How much two texts are about the same, from 0 to 1: by their meaning where that is cheap to tell, else by their words."""
+    """How similar two texts are in topic, from 0 to 1: by meaning if the embedder is cheap, else by words."""
     said = [question_of(a), question_of(b)]
     if embedder is not None and embedder.cheap:
         import numpy as np
@@ -321,7 +322,7 @@ def likeness(a: str, b: str, embedder: Embedder | None) -> float:
 
 
 def heard(memory: "Host", session: str | None, records: Iterable[Record | None]) -> None:
-    """Notes what was kept in a session: it is no news there, also where it was said before, in another one."""
+    """Marks memories that were just stored in a session as known there, even if another session had said them before."""
     ids, now = [record.id for record in records if record is not None], memory._tools.clock()
     for (name, access), behind in tuple(memory._behind.items()):
         if name.id == session and access.home == memory.access.home:
@@ -330,7 +331,7 @@ def heard(memory: "Host", session: str | None, records: Iterable[Record | None])
 
 
 def shown(memory: "Host", name: Name, items: Iterable[Hit]) -> None:
-    """Notes what a session was shown because it asked."""
+    """Marks memories that a session asked for as shown."""
     behind, now = behind_of(memory, name), memory._tools.clock()
     with behind.lock:
         behind.shows(items, now)

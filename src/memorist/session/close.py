@@ -2,9 +2,10 @@
 
     turns → findings → promotion, as the design says → summary → the notes go to the archive → closed
 
-Each step can be repeated. How far the turns were read is kept with what was found in them, in one transaction; so a session that
-was cut off anywhere is ended later from where it stood: by the next one that is opened, or by upkeep. Findings are trusted like
-the turn they were found in, whoever ends the session. Where a project has switched findings off, a session only ends.
+Each step can be repeated. How far the turns were read is stored together with what was found in them, in one transaction. So
+a session that was cut off anywhere is ended later from where it stood: by the next one that is opened, or by upkeep. Findings
+are trusted like the turn they were found in, whoever ends the session. If a project has switched findings off, a session just
+ends.
 """
 
 import logging
@@ -28,11 +29,11 @@ from memorist.session.name import CLOSED, CLOSING, KIND, Name, mark, of, turns_o
 from memorist.store.choices import chosen
 from memorist.store.nouns import Run
 
-A_STEP = 0.1  # seconds of one transaction: others wait meanwhile
-TURNS_AT_ONCE = 32  # turns whose findings are kept together
-FAST = 0.2  # of the only one, where there is no time
+A_STEP = 0.1  # seconds in one transaction, during which other writers wait
+TURNS_AT_ONCE = 32  # turns whose findings are stored together
+FAST = 0.2  # seconds in the only transaction of a fast end
 WEIGHING = 2.0  # seconds for promotion; the rest waits for the next one
-FEWEST_TURNS = 4  # that a summary is made of: fewer are their own
+FEWEST_TURNS = 4  # a summary needs at least this many: fewer speak for themselves
 SHORT_WAIT = 1.0  # seconds to wait for the lease of a session that nobody holds
 Over = Callable[[], bool]
 log = logging.getLogger("memorist")
@@ -43,7 +44,7 @@ class Unfinished(Conflict):
 
 
 def end(record: Record, by: Caller, policy: Promotion) -> Report:
-    """Ends the session of that record from where it stands, as one batch: to undo it opens the session again."""
+    """Ends a session from where it stands, as one batch: undoing it opens the session again."""
     name = of(record)
     by = replace(by, access=replace(by.access, home=name.home), batch=[])
     done: list[Outcome] = []
@@ -60,8 +61,8 @@ def end(record: Record, by: Caller, policy: Promotion) -> Report:
 
 
 def end_fast(record: Record, by: Caller, policy: Promotion) -> Report:
-    """Leaves the session to be ended later: one transaction, with what was found in the last turns as it is."""
-    from memorist.remember import extract  # its rules take a while to load, and nobody should wait for that
+    """Closes a session in one transaction and leaves its end for later. Findings in the last turns are stored as they are."""
+    from memorist.remember import extract  # its rules load slowly: do that before the transaction
 
     name = of(record)
     by = by.through(replace(by.access, home=name.home))
@@ -73,7 +74,7 @@ def end_fast(record: Record, by: Caller, policy: Promotion) -> Report:
 
 
 def _looks(name: Name, by: Caller) -> bool:
-    """Whether anything is looked for: not where the project has switched that off."""
+    """Whether to look for findings, which a project can switch off."""
     return chosen(by.store, by.access.space, name.home).auto is not False
 
 
@@ -87,25 +88,24 @@ def _planned(done: list[Outcome]) -> Iterator[Planned]:
 
 
 def noted(record: Record, by: Caller, policy: Promotion) -> list[Outcome]:
-    """Keeps what is found in the turns so far, of a session that goes on."""
+    """Stores what is found in the turns so far, in a session that goes on."""
     by = by.through(replace(by.access, home=of(record).home))
     return read(record, by, policy.mode == "direct") if _looks(of(record), by) else []
 
 
 def read(record: Record, by: Caller, direct: bool, seconds: float | None = None) -> list[Outcome]:
-    """Keeps what is found in the turns that were not read yet, in short transactions; in only one, if there are but so many
-    seconds."""
+    """Stores what is found in unread turns, in short transactions. If `seconds` is given, it uses only one, of that length."""
     name = of(record)
     turns = deque(turns_of(name, by, after=read_until(record)))
-    heeded = [] if seconds is not None else _listened(list(turns), name, by)  # there is no time for a model
+    heeded = [] if seconds is not None else _listened(list(turns), name, by)  # no time for a model
     done: list[Outcome] = []
     while turns:
         with by.writer.transaction():
-            until = time.monotonic() + (seconds or A_STEP)  # however long others kept it waiting
+            until = time.monotonic() + (seconds or A_STEP)  # starts once the lock is held
             turns = _unread(turns, record.id, by)
             if not turns:
                 break
-            while turns:  # some at least, however slow the machine is
+            while turns:  # at least one round, however slow the machine is
                 some = [turns.popleft() for _ in range(min(TURNS_AT_ONCE, len(turns)))]
                 last = some[-1].number
                 done += promotion.keep_all(_told(_still_there(some, by), heeded, by), name.id, name.place, direct)
@@ -124,13 +124,14 @@ def _must_have_time(left: int, name: Name, by: Caller) -> None:
 
 
 def read_until(record: Record) -> int:
-    """The number of the last turn of a session that was read."""
+    """The number of the last turn of a session that was read for findings."""
     last = record.data.get("read")
     return last if isinstance(last, int) else 0
 
 
 def _unread(turns: deque[Record], id: str, by: Caller) -> deque[Record]:
-    """Those that nobody else read meanwhile: one in the background, or whoever ends the session. None of one that was erased."""
+    """Turns that nobody else has read meanwhile, such as a reading in the background or another process that ends the
+    session. None if the session was erased."""
     now = by.store.get([id], by.where.also("state", "eq", "active"))
     return deque(turn for turn in turns if turn.number > read_until(now[0])) if now else deque()
 
@@ -142,7 +143,7 @@ def _still_there(turns: list[Record], by: Caller) -> list[Record]:
 
 
 def _heard(turns: list[Record], by: Caller) -> list[promotion.Overheard]:
-    """What rules look at. It is trusted like its turn, and no more than who ends the session."""
+    """The turns that rules look at. Each is trusted like its turn, but not more than the caller who ends the session."""
     said = [turn for turn in turns if "call" not in turn.data and turn.provenance.role != "system"]  # to somebody
     finders = [by.through(replace(by.access, origin=least(by.access.origin, turn.origin))) for turn in said]
     return [
@@ -160,10 +161,10 @@ class Listened:
 
 
 def _listened(turns: list[Record], name: Name, by: Caller) -> list[Listened]:
-    """What a model finds, where one is named."""
+    """What a model finds, if one is configured."""
     if not by.tools.chat.ready or not turns:
         return []
-    from memorist.remember import distil  # which few need
+    from memorist.remember import distil  # imported late: few need it
 
     heard, known = _heard(turns, by), {turn.number: turn for turn in turns}
     return [
@@ -173,8 +174,8 @@ def _listened(turns: list[Record], name: Name, by: Caller) -> list[Listened]:
 
 
 def _told(turns: list[Record], heeded: list[Listened], by: Caller) -> list[promotion.Overheard]:
-    """These turns for the rules, and what a model found in a window that ends among them, unless one of its turns was changed or
-    erased since it was read."""
+    """These turns, for the rules, and what a model found in windows that end among them. A window counts only if none
+    of its turns was changed or erased since."""
     read = {turn.number for each in heeded for turn in each.turns}
     heard = [each._replace(read=each.message in read) for each in _heard(turns, by)]
     here = {turn.number for turn in turns}
@@ -187,7 +188,7 @@ def _told(turns: list[Record], heeded: list[Listened], by: Caller) -> list[promo
 
 
 def _promote(name: Name, by: Caller, policy: Promotion) -> None:
-    """Shows, asks about or moves what has enough points, as the design says."""
+    """Promotes findings with enough points, or asks about them, as the design says."""
     if policy.mode in ("manual", "direct") or name.place == GLOBAL:
         return
     until = time.monotonic() + WEIGHING
@@ -201,8 +202,8 @@ def _promote(name: Name, by: Caller, policy: Promotion) -> None:
 
 
 def _summed_up(name: Name, record: Record, by: Caller) -> list[Outcome]:
-    """The summary of the whole session. It is made before the transaction, and once more if a turn was changed or erased until
-    then."""
+    """Stores a summary of the whole session. It is made before the transaction, and made again if a turn was changed or
+    erased in between."""
     turns = turns_of(name, by)
     while sum(map(is_talk, turns)) >= FEWEST_TURNS:
         text = summed_up(turns, by.tools)
@@ -219,7 +220,7 @@ def _versions(turns: list[Record]) -> list[tuple[str, int]]:
 
 
 def _kept(text: str, turns: list[Record], name: Name, record: Record, by: Caller) -> list[Outcome]:
-    """Keeps the summary, in the place of the one that the session had when it was last closed. It is trusted like the least
+    """Stores the summary, replacing the one from the last time the session was closed. It is trusted like the least
     trusted of what it quotes."""
     quoted = (turn.origin for turn in turns if is_talk(turn))
     teller = by.through(replace(by.access, origin=least(by.access.origin, *quoted)))
@@ -236,9 +237,9 @@ def _kept(text: str, turns: list[Record], name: Name, record: Record, by: Caller
 
 
 def left_open(by: Caller) -> Iterator[tuple[Run, Record]]:
-    """Sessions that nobody writes any more and that were not ended: closed in a hurry, or their lease has run out."""
+    """Sessions that nobody writes any more and that have not ended: closed fast, or with an expired lease."""
     running = by.store.runs(by.access.space, state="running")
-    now = by.now()  # not before: what was left meanwhile would seem to be of another clock
+    now = by.now()  # read after the runs, whose times could otherwise seem to come from another clock
     for run in running:
         id = run.checkpoint.get(RECORD) if run.job.startswith(f"{KIND} ") else None
         known = by.store.get([id], by.where.also("state", "eq", "active")) if isinstance(id, str) else []
@@ -248,7 +249,8 @@ def left_open(by: Caller) -> Iterator[tuple[Run, Record]]:
 
 
 def _may_end(record: Record, by: Caller) -> bool:
-    """Whether this access writes where its turns lie, and where its notes do: a user's session may be of another project."""
+    """Whether this access may write both where the session's turns are and where its notes are: a user's session may
+    belong to another project."""
     name = of(record)
     return by.access.may_write(record.scope, record.home) and by.access.may_write(name.scope, name.home)
 
@@ -258,9 +260,9 @@ def _is_left(run: Run, state: str, now: datetime) -> bool:
 
 
 def recover(by: Caller, policy: Promotion, over: Over) -> list[Report]:
-    """Ends what was left open, as long as there is time. One that another process ends just now is left to it, and one that
-    cannot be ended is told of and left for the next time."""
-    quiet = replace(by, tools=replace(by.tools, confirm=None))  # nobody is asked about a session that is not theirs
+    """Ends sessions that were left open while there is time. One that another process is ending is left to it. One that
+    cannot be ended is logged and left for the next time."""
+    quiet = replace(by, tools=replace(by.tools, confirm=None))  # nobody is asked about other people's sessions
     done = []
     for run, record in left_open(quiet):
         if over():

@@ -1,22 +1,23 @@
 """Compaction: the older turns of a session are summarised, and the view shows the summary in their place.
 
-The summary is a memory of its own, of kind `summary` in the scope of the session, that names the first and the last turn it
-stands for. No turn is touched, so undoing the summary brings back the very view that was there. The next compaction goes on from
-the last one: it reads that summary and the turns since, covers both, and carries the figures on, so no turn is read twice.
+The summary is a memory of kind `summary` in the scope of the session; it names the first and the last turn it stands
+for. No turn is touched, so undoing the summary brings back the view exactly as it was. The next compaction continues
+from the last: it reads that summary and the turns since, covers both, and carries the figures on, so no turn is read
+twice.
 
-The rules (`summarise`) quote; they invent nothing. A summary says how many turns there were, when, by whom and with which tools,
-the ten points that matter most, and what the talk was about. Points come from people and the assistant, never from what a tool
-returned, so nothing that a web page says outlives its turn as something that was said here.
+The rules (`summarise`) quote; they invent nothing. A summary says how many turns there were, when, by whom and with
+which tools, the ten points that matter most, and what the talk was about. Points come from people and the assistant,
+never from what a tool returned, so nothing that a web page says outlives its turn as something that was said here.
 
-Where a language model is named, it makes the points. Each is one line that says who said what. It stands in the same frame, and is
-dropped if it gives orders to a model or holds a number that nobody said. If the model fails, the rules make the summary, and the
-failure is counted.
+If a language model is configured, it writes the points. Each is one line that says who said what. They stand in the
+same frame, and a point is dropped if it gives orders to a model or holds a number that nobody said. If the model fails,
+the rules write the summary, and the failure is counted.
 
-Beside the summary the view keeps turns that somebody marked ("decision:", "important"). They have a budget of their own: in a
-long talk nearly everything is called important by somebody, and a compaction that keeps everything is none.
+Beside the summary the view keeps turns that somebody marked ("decision:", "important"). They have a budget of their
+own: in a long talk nearly everything is called important by somebody, and a compaction that keeps everything is none.
 
-Before turns leave the view, what lasts in them is noted: by rules, or by a model that was asked (`REQUEST`). It is added, line by
-line, and never replaces what was noted before.
+Before turns leave the view, what lasts in them is noted: by rules, or by a model that was asked (`REQUEST`). Notes are
+added line by line, and never replace earlier ones.
 """
 
 import re
@@ -42,19 +43,19 @@ from memorist.text.tokens import TokenCounter
 from memorist.text.twins import normalised
 from memorist.text.words import STOP_WORDS, plain_words, query_terms, tells_something
 
-KEEP = 10  # turns that stay as they are, the last ones
+KEEP = 10  # the last turns, which stay unchanged
 MOST = 500  # tokens of a summary
-PRESERVED = 2000  # tokens of marked turns that stay as they are
+PRESERVED = 2000  # tokens of marked turns that stay unchanged
 POINTS = 10
 LONGEST_POINT = 300  # characters
 LONGEST_SAID = 4000  # characters of a turn that are read
-LEAST_SAID, LEAST_ASKED = 3, 2  # words with content in a point, and in what the user asks for at first
-ASKED_FIRST = 1.5  # more than anything else is worth
-MOST_TOLD = 20  # that count
+LEAST_SAID, LEAST_ASKED = 3, 2  # content words in a point, and in the user's first request
+ASKED_FIRST = 1.5  # the worth of the user's first request, above that of anything else
+MOST_TOLD = 20  # content words that count
 TOPICS, TOPICS_CARRIED = 8, 40
 SHORTEST_TOPIC = 4  # letters
-LONGEST_NAME = 60  # characters of a tool's
-LATE = 20  # turns between a call and its result that are still kept together
+LONGEST_NAME = 60  # characters of a tool's name
+LATE = 20  # turns between a call and its result up to which they are kept together
 TALKERS = ("user", "assistant")
 MARKED = re.compile(
     r"\b(?:important|remember|critical|key point)\b|\b(?:note|decision|action|todo|agreed|confirmed):", re.IGNORECASE
@@ -66,7 +67,7 @@ POINT = re.compile(r"^- (user|assistant): (.+)$", re.MULTILINE)
 
 
 def border(turns: Sequence[Record | Glimpse], keep: int) -> int:
-    """How many turns are summarised if the last `keep` stay: a result that stays keeps its call, if that is near."""
+    """How many turns are summarised if the last `keep` stay. A result that stays keeps its call, if that is near."""
     cut = max(0, len(turns) - keep)
     calls = {
         call.get("id"): place
@@ -82,7 +83,7 @@ def border(turns: Sequence[Record | Glimpse], keep: int) -> int:
 
 
 def preserved(turns: Iterable[Record], budget: int, count: TokenCounter) -> list[Record]:
-    """The turns that somebody marked, as many of the latest as the budget holds, and the first words of the system."""
+    """The marked turns, as many of the latest as the budget holds, and the first system turn."""
     said = list(turns)
     system = next((turn for turn in said if turn.provenance.role == "system" and turn.trust != "low"), None)
     kept = [] if system is None else [system]
@@ -104,12 +105,12 @@ def is_talk(turn: Record) -> bool:
 
 @dataclass(slots=True)
 class Figures:
-    """What is counted in turns, and goes on from one summary to the next."""
+    """Counts over turns, carried on from one summary to the next."""
 
     turns: int = 0
     said: Counter[str] = field(default_factory=Counter)  # by role
-    tools: Counter[str] = field(default_factory=Counter)  # calls
-    topics: Counter[str] = field(default_factory=Counter)  # turns that hold the word
+    tools: Counter[str] = field(default_factory=Counter)  # number of calls
+    topics: Counter[str] = field(default_factory=Counter)  # turns that contain the word
     first: datetime | None = None
     last: datetime | None = None
 
@@ -149,7 +150,7 @@ class Figures:
         }
 
     def lines(self) -> Iterator[str]:
-        """The first line of a summary, and the last ones."""
+        """The first line of a summary and its last ones."""
         by = ", ".join(f"{number} {role}" for role, number in _ranked(self.said))
         yield f"{self.turns} earlier turns, {_day(self.first)} to {_day(self.last)} ({by})."
         often = [word for word, number in _ranked(self.topics)[:TOPICS] if number > 1]
@@ -162,7 +163,7 @@ def _ranked(counted: Counter[str]) -> list[tuple[str, int]]:
 
 
 def figures(turns: Iterable[Record]) -> Figures:
-    """Counted in these turns, and in those that a summary among them stands for."""
+    """The figures of these turns, including those that a summary among them stands for."""
     found = Figures()
     for turn in turns:
         found.add(turn)
@@ -194,8 +195,8 @@ class Point:
 def summarise(
     turns: Sequence[Record], count_tokens: TokenCounter, most: int = MOST, points: Sequence[Point] | None = None
 ) -> str:
-    """These turns in no more than so many tokens: the points that were made of them, else what rules find. A summary
-    among them stands for the turns that it covers."""
+    """A summary of these turns in at most `most` tokens: from the given points, else from what rules find. A summary
+    among the turns stands for the turns that it covers."""
     first, *rest = figures(turns).lines()
     found = _points(turns) if points is None else points
     best = sorted(found, key=lambda point: (-point.worth, -point.place))
@@ -209,7 +210,7 @@ def summarise(
 
 
 def _once(points: Iterable[Point]) -> list[Point]:
-    """Of those that say the same, the first."""
+    """The points without repetitions; the first of each stays."""
     found: dict[str, Point] = {}
     for point in points:
         found.setdefault(normalised(point.text), point)
@@ -217,7 +218,7 @@ def _once(points: Iterable[Point]) -> list[Point]:
 
 
 def _points(turns: Sequence[Record]) -> Iterator[Point]:
-    from memorist.remember.extract import extract  # its rules take a while to load
+    from memorist.remember.extract import extract  # its rules load slowly
 
     asked = False
     for place, (role, text) in enumerate(chain.from_iterable(map(said_in, turns))):
@@ -229,13 +230,13 @@ def _points(turns: Sequence[Record]) -> Iterator[Point]:
 
 
 def _asked_first(text: str, role: str, asked: bool) -> Iterator[tuple[float, str]]:
-    """What the user asks for at first is what the whole session is about."""
+    """The user's first request, which the whole session is about."""
     said = _sentences(text) if role == "user" and not asked else []
     yield from islice(((ASKED_FIRST, each) for each in said if _told(each) >= LEAST_ASKED), 1)
 
 
 def _telling(text: str, role: str) -> Iterator[tuple[float, str]]:
-    """The sentence of a text that is marked; else the one that tells most, unless that is next to nothing."""
+    """The marked sentence of a text; else the one with the most content, unless that is next to nothing."""
     said = _sentences(text)
     best, marked = max(said, key=_told, default=""), next(filter(MARKED.search, said), None)
     if marked is not None:
@@ -245,7 +246,7 @@ def _telling(text: str, role: str) -> Iterator[tuple[float, str]]:
 
 
 def _sentences(text: str) -> list[str]:
-    """Of the beginning of a text, without code."""
+    """The sentences at the beginning of a text, without code."""
     from memorist.remember.extract import sentences
 
     beginning = "\n".join(said for block, said in _fenced(text[:LONGEST_SAID]) if block is None)
@@ -253,12 +254,12 @@ def _sentences(text: str) -> list[str]:
 
 
 def _worth(relevance: float, role: str) -> float:
-    """What the user said matters more than what was said about it."""
+    """What the user said matters more than what was said in reply."""
     return relevance + (0.3 if role == "user" else 0.0)
 
 
 def said_in(turn: Record) -> Iterator[tuple[str, str]]:
-    """Who said what: in a turn, or in the points of an earlier summary."""
+    """Pairs of speaker and text: of a turn, or of the points of an earlier summary."""
     if turn.kind == "summary":
         yield from POINT.findall(turn.text)
     elif is_talk(turn):
@@ -266,14 +267,14 @@ def said_in(turn: Record) -> Iterator[tuple[str, str]]:
 
 
 def _told(sentence: str) -> int:
-    """How many words of it carry content, names and numbers twice. Small talk tells nothing."""
+    """How many of its words carry content; names and numbers count twice. Small talk counts as nothing."""
     if small_talk(sentence) or not tells_something(sentence):
         return 0
     return min(MOST_TOLD, len(query_terms(sentence)) + len(names_in(sentence)))
 
 
 def fit(sentence: str, role: str) -> bool:
-    """Whether it may stay. Orders to a model that the user did not give are not carried on."""
+    """Whether it may stay. Orders to a model are carried on only if the user gave them."""
     return bool(sentence) and (role == "user" or not gives_orders(sentence))
 
 
@@ -283,7 +284,7 @@ def short(text: str) -> str:
 
 
 def sessions(turns: Iterable[Record]) -> list[str]:
-    """The sessions that these turns were said in: of a fork, those that it was forked from too."""
+    """The sessions that these turns were said in; for a fork also those it was forked from."""
     found = {each.provenance.session for each in turns}
     found.update(chain.from_iterable(each.data.get("sessions", ()) for each in turns if each.kind == "summary"))
     return sorted(filter(None, found))
@@ -300,7 +301,7 @@ def origin_of(turns: Iterable[Record], door: Origin) -> Origin:
 
 # ---------------------------------------------------------------- points that a model makes
 
-SUMMED_TURNS = 200  # that a model reads, the latest ones
+SUMMED_TURNS = 200  # a model reads at most these, the latest
 SUMMED_OF_EACH, SUMMED_IN_ALL = 1000, 24_000  # characters
 POINTS_FORM = {
     "type": "object",
@@ -326,26 +327,26 @@ settled on the way."""
 
 
 def summed_up(turns: Sequence[Record], tools: Tools, most: int = MOST) -> str:
-    """These turns in no more than so many tokens. It is not called inside a transaction."""
+    """A summary of these turns in at most `most` tokens. Must not be called inside a transaction."""
     return summarise(turns, tools.count_tokens, most, _made(turns, tools))
 
 
 def _made(turns: Sequence[Record], tools: Tools) -> list[Point] | None:
-    """What a model makes of them; None where none is named or it failed."""
+    """The points that a model makes of them; None if none is configured or it failed."""
     said = _latest(chain.from_iterable(map(said_in, turns))) if tools.chat.ready else []
     if not said:
         return None
     numbers = numbers_in(" ".join(each["text"] for each in said))
     try:
         told = tools.chat.ask("summary", about_data(SUM_UP, said, POINTS_FORM, most=1200), _parsed)
-    except ChatFailed:  # counted, and told by `status`
+    except ChatFailed:  # counted, and shown by `status`
         return None
     sound = [(role, text) for role, text in told if _stands(text, role, numbers)]
     return [Point(1 - place / 1000, place, role, short(text)) for place, (role, text) in enumerate(sound)] or None
 
 
 def _latest(turns: Iterable[tuple[str, str]]) -> list[dict[str, str]]:
-    """As much of the end of a conversation as is read."""
+    """The end of a conversation, as much as a model reads."""
     said = [{"by": role, "text": text[:SUMMED_OF_EACH]} for role, text in turns][-SUMMED_TURNS:]
     while len(said) > 1 and sum(len(each["text"]) for each in said) > SUMMED_IN_ALL:
         said.pop(0)
@@ -353,7 +354,7 @@ def _latest(turns: Iterable[tuple[str, str]]) -> list[dict[str, str]]:
 
 
 def _stands(text: str, role: str, numbers: frozenset[str]) -> bool:
-    """Whether it may stay: no order to a model, and no number that nobody said."""
+    """Whether the point may stay: it is no order to a model and holds no number that nobody said."""
     return fit(text, role) and fit(text, "assistant") and numbers_in(text) <= numbers
 
 
@@ -368,7 +369,7 @@ def _parsed(told: Any) -> list[tuple[str, str]]:
 
 NO_REPLY = "NO_REPLY"
 SECTION = "Working Context"
-SECTIONS: Mapping[str, str] = {  # of MEMORY.md, and the kinds of what stands in them
+SECTIONS: Mapping[str, str] = {  # sections of MEMORY.md, and the kinds of the entries in them
     "key decisions": "decision",
     "user preferences": "preference",
     "project context": "fact",
@@ -413,7 +414,7 @@ def spoken(reply: str) -> str:
 
 
 def _read(reply: str) -> Iterator[tuple[str | None, str]]:
-    """The lines of a reply, each with its section if it stands in a block labelled `memory`."""
+    """The lines of a reply, each with its section if it is in a block labelled `memory`."""
     section = SECTION
     for label, said in _fenced(reply):
         heading = HEADING.match(said)
@@ -427,7 +428,7 @@ def _read(reply: str) -> Iterator[tuple[str | None, str]]:
 
 
 def _fenced(reply: str) -> Iterator[tuple[str | None, str]]:
-    """The lines, each with the label of the block that it stands in, fences included."""
+    """The lines, each with the label of the block that contains it; fences are included."""
     fence, label = "", None
     for said in reply.splitlines():
         edge, ends = FENCE.match(said), False

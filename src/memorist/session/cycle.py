@@ -1,8 +1,9 @@
-"""The cycle of an open session: its window grows, what lasts is noted, the older turns are summarised, and it grows again.
+"""The cycle of an open session: its window grows, what lasts is noted, the older turns are summarised, and it grows
+again.
 
-Everything is read from rows, so a session that was killed goes on where it was. The summary that the view shows names the cycle;
-the record of the session names the last turn whose lasting content was noted, and the cycle in which that was. The next compaction,
-or its undoing, is another cycle.
+Everything is read from rows, so a session that was killed continues where it was. The summary that the view shows
+identifies the cycle. The record of the session names the last turn whose lasting content was noted, and the cycle in
+which that was done. The next compaction, or undoing one, starts another cycle.
 """
 
 from collections.abc import Sequence
@@ -27,9 +28,9 @@ if TYPE_CHECKING:
 
 TITLE = "What was said earlier in this conversation, in short"
 MOST_TURNS = 1_000_000
-LEAST_SUMMARY = 100  # tokens, in a window of any size
+LEAST_SUMMARY = 100  # tokens, whatever the size of the window
 Reason = Literal["threshold", "compaction_pending", "manual", "session_end", "topic_change"]
-FEWEST_OF_A_TOPIC = 4  # turns that were not read: a topic of fewer is not over yet
+FEWEST_OF_A_TOPIC = 4  # unread turns: with fewer, a topic is not over yet
 ASKS = {
     "fits": "it fits",
     "flush": "what lasts should be noted before the older turns are summarised; `ask` is for the model",
@@ -40,17 +41,17 @@ ASKS = {
 
 @dataclass(frozen=True, slots=True)
 class Trim:
-    """How much of a session stands in its window as it is."""
+    """How much of a session stays in its window unchanged."""
 
-    keep: int  # the last turns, when the older ones are summarised
-    results: int  # the last results of tools
-    raw: int | None  # turns, until the older ones are summarised in any case
-    preserve: int  # tokens of marked turns that are older
+    keep: int  # the last turns that stay when older ones are summarised
+    results: int  # the last tool results shown whole
+    raw: int | None  # more turns than this are summarised in any case
+    preserve: int  # tokens of older, marked turns
     most: int  # tokens of the summary
 
 
 class Cycle:
-    """What a session has shown so far, and what is to be done about it."""
+    """What a session has shown so far, and what has to be done about it."""
 
     def __init__(self, session: "Session") -> None:
         self._session, self._memory, self._name = session, session._memory, session._name
@@ -59,7 +60,7 @@ class Cycle:
         told = by.where.also("scope", "eq", name.scope).also("home", "eq", name.home).also("state", "eq", "active")
         told = told.also("kind", "eq", "summary").also("data.covers", "ne", None)
         self._past = History(said, told, by.tools.count_tokens)
-        self._alone = RLock()  # threads that share a session see one window after the other
+        self._alone = RLock()  # threads that share a session get their windows one after the other
 
     def window(self, edges: Bounds, trim: Trim, system: str | None, query: str | None, writes: bool) -> Window:
         head = [] if system is None else [self._pane("system", checks.text(system, "system"), "system")]
@@ -78,7 +79,7 @@ class Cycle:
             return self._flush(reply, reason)
 
     def compact_all(self, trim: Trim) -> Outcome:
-        """Whatever its size is."""
+        """Compacts whatever the size of the window."""
         with self._alone:
             return self.compact(self.panes([], trim), trim)
 
@@ -94,7 +95,7 @@ class Cycle:
         return saved
 
     def _replied(self, drafts: Sequence[Draft], by: Caller) -> list[Outcome]:
-        """Keeps what a model replied. It is an agent's word through any door, as the turns of the assistant are."""
+        """Stores what a model replied. Through any surface it counts as an agent's word, like the turns of the assistant."""
         if not drafts:
             return []
         place = self._name.place
@@ -106,7 +107,7 @@ class Cycle:
     # ------------------------------------------------------------ what stands in it
 
     def _read(self) -> History:
-        """What was said since the last compaction, as it is now; what works on it after that sees the same."""
+        """What was said since the last compaction, as it is now; the steps after this one see the same state."""
         self._past.read(self._memory._caller.store)
         return self._past
 
@@ -119,7 +120,7 @@ class Cycle:
         return [*head, *system, *summary, *others, *past.panes(trim.results)]
 
     def _shown(self, summary: str, id: str | None = None) -> Pane:
-        """A summary as the window shows it: what it quotes is data."""
+        """A summary as the window shows it: boxed, because what it quotes is data."""
         return self._pane("user", boxed(TITLE, summary, self._memory._caller.writer.digest), "summary", id)
 
     def _pane(self, role: str, text: str, part: Any, id: str | None = None) -> Pane:
@@ -137,14 +138,14 @@ class Cycle:
         return counted_later(Window(tuple(panes), 0, edges, state, because, done, ask, receipt))
 
     def _state(self, panes: Sequence[Pane], edges: Bounds, flushed: bool = False) -> State:
-        """Told without counting the turns, if the length of their texts leaves no doubt that they fit."""
+        """What the window needs. The turns are not counted if the length of their texts already shows that they fit."""
         turns, most = len(self._past.turns), self._past.most
         if most is not None and most + _tokens(panes[: len(panes) - turns]) < edges.flush:
             return "fits"
         return edges.state(_tokens(panes), flushed)
 
     def _remembered(self, query: str, panes: Sequence[Pane], edges: Bounds) -> Context:
-        """Memory for the room that is left, without what stands in the window already."""
+        """Memory for the room that is left, without what the window already shows."""
         shown = frozenset(pane.id for pane in panes if pane.id)
         name, agent = self._name, self._session.agent
         wish = Wish(query, user=name.user, session=name.id, agent=agent, profile=behind.NO_TURNS, shown=shown)
@@ -154,7 +155,7 @@ class Cycle:
         return made
 
     def _with_memory(self, panes: list[Pane], memory: Context) -> list[Pane]:
-        """Memory stands right before the last words of the user: what is before it stays the same from call to call, and a
+        """Inserts memory right before the user's last words. Everything above it stays the same from call to call, so a
         model's cache can reuse it."""
         if not memory.text:
             return panes
@@ -169,8 +170,8 @@ class Cycle:
         return many or self._state(panes, edges) in ("compact", "reject")
 
     def _shrink(self, panes: Sequence[Pane], edges: Bounds, trim: Trim) -> Outcome:
-        """A compaction that keeps the last turns if they fit, and as few of them as must be if not. If the store takes no
-        writes, the window goes on without one, and says so."""
+        """Compacts, keeping the last turns if they fit and fewer if they do not. If the store accepts no writes, the
+        window goes on without a compaction and says so."""
         trim = replace(trim, keep=self._fitting(panes, edges, trim))
         try:
             return self.compact(panes, trim)
@@ -180,7 +181,7 @@ class Cycle:
             return Outcome("refused", str(problem), scope=self._name.scope)
 
     def _fitting(self, panes: Sequence[Pane], edges: Bounds, trim: Trim) -> int:
-        """How many turns can stay: all that should, or half as many, or half of these …"""
+        """How many turns can stay: all that should, else half as many, else half of those, and so on."""
         turns, keep = self._past.turns, trim.keep
         costs = [pane.tokens for pane in panes[len(panes) - len(turns) :]]
         head = _tokens([pane for pane in panes if pane.role == "system"])
@@ -212,7 +213,7 @@ class Cycle:
         return self._told(self._stored(text, data, told, kept), before, after)
 
     def _stored(self, text: str, data: dict[str, Any], told: Sequence[Record], kept: Sequence[Record]) -> Outcome:
-        """Keeps the summary, unless one of the turns that it tells of was changed or erased meanwhile."""
+        """Stores the summary, unless one of the turns that it covers was changed or erased meanwhile."""
         by = self._session._holder
         draft = Draft(
             text, "summary", self._name.scope, data=data, session=self._name.id, agent=self._session.agent,
@@ -233,11 +234,11 @@ class Cycle:
     # ------------------------------------------------------------ what lasts
 
     def _is_flushed(self) -> bool:
-        """Whether that was done in this cycle."""
+        """Whether lasting content was noted in this cycle."""
         return bool(self._session.record.data.get("flushed") == self._past.cycle)
 
     def _fresh(self) -> int:
-        """How many turns there are in which nobody has looked for what lasts."""
+        """The number of turns that nobody has read for lasting content yet."""
         read = close.read_until(self._session.record)
         return sum(turn.number > read for turn in self._past.turns)
 

@@ -1,9 +1,9 @@
-"""One writer per session: a lease, kept as a run in the store, so that whoever comes after a crash can see it.
+"""One writer per session: a lease, kept as a run in the store, so that the next writer can see it after a crash.
 
-A lease is for fifteen minutes, and a writer renews it while it writes; then it is anybody's, and so it is at once where its
-holder was a process of this machine that ended. Whoever finds it taken waits in a queue of at most ten, in the order in which
-they came, gives up at once (`drop`), or takes it over (`interrupt`): the other one learns of it at its next write. The run names
-no session, only a digest of its name: erasing a session must leave no trace of it.
+A lease lasts fifteen minutes, and the writer renews it while writing. After that anyone can take it, and at once if its
+holder was a process of this machine that has ended. A writer that finds it taken waits in a queue of at most ten, in
+order of arrival, gives up at once (`drop`), or takes it over (`interrupt`); the holder then learns of it at its next
+write. The run does not name the session, only a digest of its name: erasing a session must leave no trace of it.
 """
 
 import time
@@ -20,12 +20,12 @@ from memorist.store.files import is_of_the_dead, maker
 from memorist.store.nouns import Run
 
 LENGTH = timedelta(minutes=15)
-RENEWED = timedelta(minutes=1)  # a lease is renewed when it is older than this
+RENEWED = timedelta(minutes=1)  # a lease older than this is renewed
 MOST_WAITING = 10
-FIRST_LOOK, LAST_LOOK = 0.01, 0.25  # seconds between two looks at a lease that is taken
+FIRST_LOOK, LAST_LOOK = 0.01, 0.25  # seconds between two looks at a taken lease
 BUSY = ("queue", "drop", "interrupt")
 NOBODY = ""  # the owner of a lease that was given back
-RECORD, WAITING = "record", "waiting"  # in a run's checkpoint: the id of the session's record, and the queue
+RECORD, WAITING = "record", "waiting"  # keys in a run's checkpoint: the id of the session's record, and the queue
 Waiting = list[tuple[str, datetime]]  # who waits, and until when
 
 
@@ -38,12 +38,12 @@ class Lease:
     """The right to write one session."""
 
     job: str
-    called: str  # the session, for people
+    called: str  # the session's name in messages
     by: Caller
     owner: str = field(default_factory=lambda: f"{maker()}-{token_hex(8)}")
 
     def take(self, wait: float, busy: str) -> None:
-        """Waits until it is ours; `StoreUnavailable` where that does not come about."""
+        """Waits until it is ours; raises `StoreUnavailable` if that does not happen in time."""
         checks.one_of(busy, "busy", BUSY)
         until, give_up = time.monotonic() + checks.seconds(wait, "wait"), self.by.now() + timedelta(seconds=wait)
         pause = FIRST_LOOK
@@ -58,8 +58,8 @@ class Lease:
             pause = min(2 * pause, LAST_LOOK)
 
     def hold(self) -> bool:
-        """Whether it is ours, as every write asks; renewed where it is old. False: it ran out or was given back, and nobody has
-        it. `Conflict`: another writer has it."""
+        """Whether it is still ours, which every write checks; renews it if it is old. False if it expired or was given
+        back and nobody has it. Raises `Conflict` if another writer has it."""
         mine, now = current(self.job, self.by), self.by.now()
         if mine is None or mine.owner == NOBODY:
             return False
@@ -70,7 +70,8 @@ class Lease:
         return True
 
     def holding(self, by: Caller) -> Caller:
-        """The same caller, who writes only while it is ours: asked in each transaction, so nobody takes it over in between."""
+        """The same caller, allowed to write only while the lease is ours. Each transaction checks it, so nobody can
+        take over in between."""
         return replace(by, holds=self._must_hold)
 
     def _must_hold(self) -> None:
@@ -84,14 +85,14 @@ class Lease:
                 self._save(replace(mine, lease=self.by.now() + LENGTH))
 
     def concerns(self, record: str) -> None:
-        """Notes the id of the session's record, by which a session that was left open is found."""
+        """Stores the id of the session's record, by which a session that was left open is found."""
         with self.by.writer.transaction():
             mine = current(self.job, self.by)
             if mine is not None and mine.owner == self.owner and mine.checkpoint.get(RECORD) != record:
                 self._save(replace(mine, checkpoint={**mine.checkpoint, RECORD: record}))
 
     def give_back(self, over: bool) -> None:
-        """Lets others have it. `over`: the session has ended; else it counts as left alone once the lease would have run out."""
+        """Releases it. `over`: the session has ended; else it counts as left open once the lease would have expired."""
         with self.by.writer.transaction():
             mine = current(self.job, self.by)
             if mine is not None and mine.owner == self.owner:
@@ -100,16 +101,16 @@ class Lease:
                 self._save(replace(mine, owner=NOBODY, state=state, lease=now + LENGTH))
 
     def _is_next(self) -> bool:
-        """Whether it is worth to ask for it: looked at without keeping anybody from writing."""
+        """Whether claiming it is worth a try. Only reads, so it blocks no writer."""
         known, now = current(self.job, self.by), self.by.now()
         waiting = _waiting(known, now)
         queued = any(owner == self.owner for owner, _ in waiting)
         return not queued or (waiting[0][0] == self.owner and not taken(known, now))
 
     def _claim(self, busy: str, give_up: datetime) -> bool:
-        """Takes it, or a place in the queue."""
+        """Takes it or a place in the queue."""
         with self.by.writer.transaction():
-            now = self.by.now()  # not before: what another took meanwhile would seem to be of another clock
+            now = self.by.now()  # read inside the transaction, or another's lease could seem to come from another clock
             fresh = Run(0, self.by.access.space, self.job, "running", NOBODY, now, now, now)
             run = current(self.job, self.by) or fresh
             waiting = _waiting(run, now)
@@ -141,17 +142,17 @@ class Lease:
 
 
 def current(job: str, by: Caller) -> Run | None:
-    """The run that keeps the lease of that session, unless the session is over."""
+    """The run that holds this session's lease, unless the session is over."""
     return next(iter(by.store.runs(by.access.space, job, "running", 1)), None)
 
 
 def taken(run: Run | None, now: datetime) -> bool:
-    """Whether somebody holds it. A longer lease was made by another clock."""
+    """Whether somebody holds it. A lease longer than the usual length was made by another clock and does not count."""
     return run is not None and run.owner != NOBODY and lasts(run, now) and not is_of_the_dead(run.owner)
 
 
 def lasts(run: Run, now: datetime) -> bool:
-    """Whether the session was written, or left, so short a time ago that somebody may come back to it."""
+    """Whether the session was written or left so recently that somebody may come back to it."""
     return now < run.lease <= now + LENGTH
 
 
@@ -165,6 +166,6 @@ def _with_queue(run: Run, waiting: Waiting) -> Run:
 
 
 def _waiting(run: Run | None, now: datetime) -> Waiting:
-    """Those in the queue who have not given up, the first one first."""
+    """Those in the queue who have not given up, in order."""
     queue = run.checkpoint.get(WAITING, []) if run is not None else []
     return [(owner, until) for owner, micros in queue if (until := from_micros(micros)) > now]

@@ -1,7 +1,8 @@
-"""Which session is meant, and what the store has of it: its record, its turns, and those of the sessions it was forked from.
+"""Which session is meant, and what the store has of it: its record, its turns, and those of the sessions it was forked
+from.
 
-A user's conversations lie in the user's scope, so that no other user's questions find them; all others lie in the project. An id
-is one session of a project, whoever's it is: its notes lie in `session/<id>`.
+A user's conversations are in the user's scope, so that no other user's queries find them; all others are in the
+project. Within a project an id means one session, whichever user it belongs to: its notes are in `session/<id>`.
 """
 
 from collections.abc import Iterator
@@ -20,14 +21,14 @@ from memorist.store.where import Order, Where
 KIND, TURN = "session", "turn"
 OPEN, CLOSING, CLOSED = "open", "closing", "closed"
 STATES = (OPEN, CLOSING, CLOSED)
-VERBS = {OPEN: "opened", CLOSING: "closed", CLOSED: "closed"}  # in the journal
+VERBS = {OPEN: "opened", CLOSING: "closed", CLOSED: "closed"}  # journal verbs
 OLDEST_FIRST = Order("number", ascending=True)
 MOST_FORKS = 100  # generations that a view goes back
 
 
 @dataclass(frozen=True, slots=True)
 class Name:
-    """Which session is meant: its id, the scope in which its turns lie, and the project that it belongs to."""
+    """A session: its id, the scope that its turns are in, and the project that it belongs to."""
 
     id: str
     place: str  # the project, or a user's scope
@@ -35,7 +36,7 @@ class Name:
 
     @property
     def scope(self) -> Scope:
-        """Where its notes and findings lie."""
+        """The scope of its notes and findings."""
         return Scope(f"session/{self.id}")
 
     @property
@@ -45,26 +46,26 @@ class Name:
 
     @property
     def key(self) -> str:
-        """The beginning of the idempotency keys of its turns."""
+        """The prefix of the idempotency keys of its turns."""
         return f"session/{self.place}/{self.id}"
 
     def job(self, by: Caller) -> str:
-        """What the run is called that keeps its lease."""
+        """The name of the run that holds its lease."""
         return f"{KIND} {by.writer.digest(self.key)}"
 
 
 def name_of(id: str | None, user: str | None, home: str, by: Caller) -> Name:
-    """The session that is meant, with a fresh id where none is given; it lies in `home`, or in a user's scope."""
+    """The session that is meant, with a fresh id if none is given; it is in `home`, or in a user's scope."""
     wanted = f"{by.now():%Y-%m-%d}-{token_hex(3)}" if id is None else checks.label(id, "the session")
     place = Scope(home if user is None else f"user/{checks.label(user, 'the user')}")
     name = Name(wanted, place, by.access.home_of(f"{KIND}/{wanted}") or home)
-    for each in (name.id, name.scope):  # which says too whether it is a name
+    for each in (name.id, name.scope):  # raises if it is not a valid name
         by.writer.refuse_secret(each, "the session")
     return name
 
 
 def of(record: Record) -> Name:
-    """The name of the session that this is the record of."""
+    """The name of the session that this record describes."""
     return Name(str(record.title), record.scope, project_of(record))
 
 
@@ -78,7 +79,7 @@ def record_of(name: Name, by: Caller) -> Record | None:
 
 
 def listed(home: str, state: str | None, place: str | None, limit: int, by: Caller) -> list[Record]:
-    """The sessions of a project, or those of it that lie in that place, the one that was last opened or closed first."""
+    """The sessions of a project, or those of it in this place; the last one opened or closed comes first."""
     most = checks.whole(limit, "limit", 1, 1_000_000)
     where = by.where.also("kind", "eq", KIND).also("state", "eq", "active")
     if state is not None:
@@ -88,7 +89,7 @@ def listed(home: str, state: str | None, place: str | None, limit: int, by: Call
 
 
 def mark(id: str, by: Caller, because: str, **facts: object) -> Outcome:
-    """Changes what its record says of a session. The engine does so for the owner of the store, whoever opened it."""
+    """Changes what the record says about a session. Runs with the engine's rights, because anyone may have opened the session."""
     keeper = replace(by, steward=True)
 
     def change(record: Record) -> Record:
@@ -102,8 +103,8 @@ def mark(id: str, by: Caller, because: str, **facts: object) -> Outcome:
 
 
 def turns_of(name: Name, by: Caller, limit: int | None = None, after: int = 0) -> list[Record]:
-    """What was said in it, in the order in which it came: the last `limit` turns, or those after that number. What was said
-    before it was forked was said in it too."""
+    """What was said in it, in order: the last `limit` turns, or those after this number. Turns from before a fork
+    belong to the fork as well."""
     found: list[Record] = []
     for each, last in lineage(name, by):
         left = None if limit is None else limit - len(found)
@@ -122,14 +123,14 @@ def _said(name: Name, by: Caller, limit: int | None, after: int, last: int | Non
 
 
 def turns_where(name: Name, by: Caller, last: int | None = None, kind: str = TURN) -> Where:
-    """The turns of that session alone, up to that number; or what else there is of it in their place."""
+    """The turns of this session alone, up to this number; or its other records of this kind in the same place."""
     where = by.where.also("session", "eq", name.id).also("scope", "eq", name.place)
     where = where.also("kind", "eq", kind).also("state", "eq", "active")
     return where if last is None else where.also("number", "lte", last)
 
 
 def lineage(name: Name, by: Caller) -> Iterator[tuple[Name, int | None]]:
-    """The session, and those it was forked from, each with the number of its last turn that counts."""
+    """The session and those it was forked from, each with the number of its last turn that counts."""
     last: int | None = None
     for _ in range(MOST_FORKS):
         yield name, last

@@ -1,5 +1,5 @@
-"""Narratives: the thread of reasoning between facts. Each is a sentence or two on a topic, the memories it tells of, and the
-narrative before it; what is the case stays in the memories.
+"""Narratives: the thread of reasoning between facts. Each is a sentence or two on a topic, with the memories it is about and
+the narrative before it. The facts themselves stay in the memories.
 
     the topic of this session goes on         → follows the last narrative on it in this session
     a new session takes up a topic again      → follows the last one on it in the project
@@ -10,8 +10,9 @@ A narrative is never changed, and nothing is scored: order of arrival is the onl
 follow one of the same session, so two that run at the same time cannot interleave. Which one is the last is read in the
 transaction that writes the next.
 
-What a narrative tells of is linked as what it is derived from: it is trusted like the least trusted of it, and is erased with
-it. The other way round, a memory names in its provenance the narrative that its session was at (`remember/threads.py`).
+A narrative is linked to its memories as derived from them: it is trusted like the least trusted of them, and erased with
+them. In the other direction, each memory records in its provenance the narrative that its session was at
+(`remember/threads.py`).
 """
 
 from collections.abc import Iterator, Sequence
@@ -35,8 +36,8 @@ from memorist.store.writer import Clean
 from memorist.text.twins import normalised
 from memorist.text.words import query_terms
 
-TOPICS_COMPARED = 1_000  # narratives of a session or project, the newest, whose topics are compared with a new one
-SUMMARY = "summary"  # what a session leaves at its end
+TOPICS_COMPARED = 1_000  # the newest narratives of a session or project, whose topics are compared with a new one
+SUMMARY = "summary"  # the kind that a session leaves at its end
 TELLS_OF = "a narrative tells of it"
 BEGINS = "the first narrative of its thread"
 
@@ -53,7 +54,7 @@ def narrate(
     home: str,
     by: Caller,
 ) -> Outcome:
-    """Tells one, in its place. The memories and the previous one are those that the caller named."""
+    """Stores a narrative in its place in a thread. The caller names the memories and, if known, the previous narrative."""
     if home == GLOBAL:
         raise Refused("a narrative is told in a project, and global is none; name a project, or a scope of its own")
     if len(memories) > checks.MOST_LABELS:
@@ -69,7 +70,7 @@ def narrate(
 
 
 def _told(previous: Record | None, home: str, draft: Draft, record: Clean, changes: Changes) -> Outcome:
-    """Inside the transaction: what it follows, how far it is trusted, and the row."""
+    """Inside the transaction: decides what it follows and how far it is trusted, and writes it."""
     by = changes.by
     place = _named(previous, record) if previous is not None else _place(record, home, by)
     about = _there(record.data["memories"], by)
@@ -95,7 +96,7 @@ class _Place:
 
 
 def _named(previous: Record, record: Record) -> _Place:
-    """The caller says where a thread goes on, in any session of the project."""
+    """The place after a narrative that the caller names, from any session of the project."""
     if (previous.scope, previous.home) != (record.scope, record.home):
         raise Invalid(f"narrative {previous.number} lies in {previous.scope}, not in {record.scope}; name one of here")
     if previous.state == "erased":
@@ -130,7 +131,7 @@ def _called(record: Record) -> str:
 
 
 def _there(ids: Sequence[str], by: Caller) -> list[Record]:
-    """Those memories, as they are now."""
+    """These memories as they are now; refuses erased ones."""
     found = by.store.get(list(ids), by.where)
     gone = next((record for record in found if record.state == "erased"), None)
     if gone is not None:
@@ -142,8 +143,8 @@ def _there(ids: Sequence[str], by: Caller) -> list[Record]:
 
 
 def latest(session: str | None, limit: int, home: str, by: Caller) -> list[Record]:
-    """The last ones, of that session or of the whole project; newest first. Where none was told, the summary that the last
-    session left tells where it was."""
+    """The latest narratives of this session or of the whole project, newest first. If there are none, the summary that
+    the last session left."""
     return by.store.find(_of(session, home, by), Order("number"), limit) or _summary(session, home, by)
 
 
@@ -154,7 +155,7 @@ def _summary(session: str | None, home: str, by: Caller) -> list[Record]:
 
 
 def about(query: str, session: str | None, limit: int, home: str, by: Caller) -> list[Record]:
-    """Those whose topic or summary has these words, best first."""
+    """Narratives whose topic or summary has these words, best first."""
     terms = query_terms(checks.text(query, "the question"))
     shelf = Shelf(by.access.space, home, MEMORY, by.access.home_of(home))
     where = _of(session, home, by)
@@ -168,8 +169,8 @@ def _of(session: str | None, home: str, by: Caller) -> Where:
 
 
 def thread(record: Record, limit: int, by: Caller) -> list[Record]:
-    """Of a narrative, it and what it follows, newest first; of another memory, the narratives that tell of it, and the one that
-    its session was at when it was written."""
+    """For a narrative: it and what it follows, newest first. For another memory: the narratives about it, and the one
+    that its session was at when it was written."""
     if record.kind == NARRATIVE:
         return list(islice(_back(record, by), limit))
     links = by.store.links(by.where, [record.id], "derived_from")
@@ -179,7 +180,7 @@ def thread(record: Record, limit: int, by: Caller) -> list[Record]:
 
 
 def _back(record: Record, by: Caller) -> Iterator[Record]:
-    """It, and what it follows as far as that can be read; what was undone or forgotten is stepped over."""
+    """The narrative and those it follows, as far as they can be read; undone or forgotten ones are skipped."""
     seen: set[str] = set()
     step: Record | None = record
     while step is not None and step.id not in seen and step.kind == NARRATIVE:

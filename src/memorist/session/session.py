@@ -1,10 +1,10 @@
-"""A session: one conversation, for one writer at a time, whose turns are kept as they come.
+"""A session: one conversation, with one writer at a time, whose turns are stored as they come.
 
-Its record, of the kind `session`, says in which state it is; its turns lie on the turns shelf of its place, the project or a user,
-in the order in which they came; its notes and findings lie in the scope `session/<id>`. What a session does to memories it does
-by the verbs of the memory that it was opened in, so all of it is redacted, journalled and undone like any other write. A session
-keeps nothing of its own between two calls but its name, its lease, what its window has read and what it was shown (`behind.py`):
-two that are open at once share nothing.
+Its record, of kind `session`, says which state it is in. Its turns are on the turns shelf of its place, the project or
+a user, in order of arrival. Its notes and findings are in the scope `session/<id>`. It changes memories through the
+verbs of the memory that it was opened in, so all of it is redacted, journalled and undone like any other write. Between
+two calls a session keeps nothing of its own but its name, its lease, what its window has read and what it was shown
+(`behind.py`). Two sessions that are open at once share nothing.
 """
 
 import atexit
@@ -40,17 +40,17 @@ from memorist.store.where import Order
 
 log = logging.getLogger("memorist")
 _beginning = Lock()
-RECOVERING = 1.0  # seconds that opening a session spends on ending those that were left open
+RECOVERING = 1.0  # seconds that opening a session spends on ending others left open
 
 
 class Announcer(Protocol):
-    """Tells those who listen what happened, if they may read all these places."""
+    """The bus: tells listeners that may read all these places what happened."""
 
     def emit(self, event: str, places: Sequence[tuple[str, str | None]], **facts: Any) -> None: ...
 
 
 class Host(Protocol):
-    """What a session asks of the memory that it was opened in."""
+    """What a session needs from the memory that it was opened in."""
 
     design: Design
     access: Access
@@ -75,7 +75,7 @@ class Host(Protocol):
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Ingested(Noun):
-    """What became of a conversation that was handed in: what of it was new, was known, or was left out and why."""
+    """What became of an imported conversation: what was new, what was known, and what was left out and why."""
 
     session: str
     outcomes: tuple[Outcome, ...] = ()
@@ -90,11 +90,11 @@ class Ingested(Noun):
 
     @property
     def batch(self) -> str | None:
-        """For `undo`."""
+        """The batch, for `undo`."""
         return next((outcome.batch for outcome in self.outcomes if outcome.batch), None)
 
     def __bool__(self) -> bool:
-        """Whether nothing was refused."""
+        """False if anything was refused."""
         return all(self.outcomes)
 
     def _many(self, what: str) -> int:
@@ -108,7 +108,7 @@ class Ingested(Noun):
 
 @dataclass(frozen=True, slots=True)
 class Parent:
-    """What a fork begins with: the session it was forked from, and the number of the last turn there."""
+    """What a fork starts from: the session it was forked from, and the number of the last turn there."""
 
     id: str
     last: int
@@ -124,7 +124,7 @@ class Session:
         self.agent = checks.optional_label(agent, "the agent")
         self._lease: Lease | None = None
         self._id, self._ended = "", False
-        self._rests = False  # it was closed, and nothing was said in it since
+        self._rests = False  # closed, with nothing said since
         self._cycle: Cycle | None = None
         self._begin(wait, busy)
 
@@ -138,7 +138,7 @@ class Session:
         if problem[0] is None:
             self.close()
             return
-        with suppress(MemoristError):  # what went wrong inside is what the caller has to hear of
+        with suppress(MemoristError):  # the error inside the block is the one the caller must see
             self.close(fast=True)
 
     @property
@@ -204,7 +204,8 @@ class Session:
         return self._keep(draft)
 
     def _keep(self, draft: Draft) -> Outcome:
-        """The transaction asks whether the session is ours; before it that is asked only where it may have to be opened again."""
+        """Stores a turn. The transaction checks that the session is ours; it is checked earlier only if the session may
+        have to be opened again."""
         if self._lease is None or self._ended or self._rests:
             self._hold()
         try:
@@ -216,7 +217,7 @@ class Session:
     def _admitted(self, draft: Draft) -> Outcome:
         try:
             by = self._holder
-        except Refused:  # memory is off, which this tells in its way
+        except Refused:  # memory is off; remember_many reports that
             return self._memory.remember_many([draft])[0]
         [outcome] = gate.admit([draft], by, self._memory.home, policy=self._memory.design.conflicts)
         if self._memory._behind:
@@ -294,7 +295,7 @@ class Session:
     # ------------------------------------------------------------ its life
 
     def _begin(self, wait: float, busy: str) -> None:
-        """Takes the lease and opens or resumes it. While memory is off nothing is kept, and every write says so."""
+        """Takes the lease, and opens or resumes the session. While memory is off nothing is stored, and every write says so."""
         try:
             by = self._memory._caller
         except Refused:
@@ -314,8 +315,8 @@ class Session:
         self._recover(by)
 
     def _opened(self, by: Caller) -> str:
-        """The id of its record: a new one, or that of before. What was closed in a hurry is ended first. What is closed stays so
-        until something is said in it: to read it, or to fork it, changes nothing."""
+        """The id of its record, new or from before. A session that was closed fast is ended first. A closed one stays
+        closed until something is said in it: reading or forking it changes nothing."""
         known = record_of(self._name, by)
         if known is None:
             known = self._memory.remember_many([self._draft(self._parent)])[0].record
@@ -339,15 +340,16 @@ class Session:
         )  # fmt: skip
 
     def _recover(self, by: Caller) -> None:
-        """Ends the sessions that were left open, a few at a time."""
+        """Ends sessions that were left open, for a limited time."""
         until = time.monotonic() + RECOVERING
-        by = replace(by, tools=replace(by.tools, chat=ChatPort()))  # whoever opens a session does not wait for a model
+        by = replace(by, tools=replace(by.tools, chat=ChatPort()))  # opening a session must not wait for a model
         over = by.tools.over
         for report in ending.recover(by, self._memory.design.promotion, lambda: over() or time.monotonic() > until):
             self._memory._tell_all(report)
 
     def _hold(self) -> None:
-        """Every write asks whether the session is still ours. One whose lease ran out, and that nobody took, is taken again."""
+        """Makes sure that the session is still ours, which every write needs. If its lease expired and nobody took it,
+        it is taken again."""
         if self._ended:
             raise Conflict(f"session {self.id} was closed; open it again with memory.session({self.id!r:.60})")
         if self._lease is None or not self._lease.hold():
@@ -358,7 +360,7 @@ class Session:
 
     @property
     def _holder(self) -> Caller:
-        """Who writes it: only while the session is ours."""
+        """The caller that writes the session, allowed only while the session is ours."""
         by = self._memory._caller
         return by if self._lease is None else self._lease.holding(by)
 
@@ -410,7 +412,7 @@ class Session:
 
 
 def forked(memory: Host, old: Name, id: str | None, agent: str | None) -> Session:
-    """A fork of a session, which stays as it is, open or closed."""
+    """A fork of a session. The original stays as it is, open or closed."""
     by = memory._caller
     said = turns_of(old, by, 1)
     name = name_of(id, None, old.place, by)
@@ -418,28 +420,28 @@ def forked(memory: Host, old: Name, id: str | None, agent: str | None) -> Sessio
         raise Conflict(f"there is a session {name.id} already; choose another id for the fork")
     parent = Parent(old.id, said[-1].number if said else 0)
     fork = Session(memory, replace(name, home=old.home), agent, SHORT_WAIT, "drop", parent)
-    with by.writer.transaction():  # all of them, or none
+    with by.writer.transaction():  # all of them or none
         copy_notes(old, fork._name, by)
     return fork
 
 
-_opened_here: WeakSet[Session] = WeakSet()  # by this process
+_opened_here: WeakSet[Session] = WeakSet()  # sessions opened by this process
 
 
 @atexit.register
 def _end_at_exit() -> None:
-    """Ends in a hurry what a program leaves open when it ends. What a fork has from its parent is the parent's to end."""
+    """Closes fast what a program leaves open at its end. Sessions that a forked process inherited are the parent's to close."""
     for session in tuple(_opened_here):
         if session in session._memory._held:
             try:
                 session.close(fast=True)
-            except Exception as problem:  # a program that ends must not fail for this; it is ended later
+            except Exception as problem:  # a program must not fail at its end for this; the session is ended later
                 log.info("session %s could not be ended at exit: %s", session.id, problem)
 
 
 def copy_notes(old: Name, new: Name, by: Caller) -> None:
-    """What was noted and found in one session, in another one as well. A copy was said where the first one was, and is trusted no
-    more than that: so both may be promoted, and count once."""
+    """Copies what was noted and found in one session into another. A copy keeps the origin of its original and is
+    trusted no more, so both may be promoted and still count once."""
     where = by.where.also("scope", "eq", old.scope).also("home", "eq", old.home).also("state", "eq", "active")
     for record in by.store.find(where, Order("number", ascending=True)):
         said = record.provenance
@@ -458,7 +460,7 @@ def copy_notes(old: Name, new: Name, by: Caller) -> None:
 
 
 def _link(copy: Record, original: Record, by: Caller) -> None:
-    """So that erasing the one takes the other along."""
+    """Links the copy, so that erasing the original takes the copy along."""
     changes = Changes(by, by.now())
     changes.link(copy, Link(copy.id, original.id, "derived_from"), "copied by a fork")
     changes.commit()

@@ -3,15 +3,15 @@
     pending → running → completed             running → failed → pending, to try it again
     pending or running → blocked → pending    running → pending, given back
 
-A status changes by these steps alone, each of them somebody's deliberate act: any other is an error that names the steps there
-are, and `revise` leaves the status alone. A task is ready when it is pending and all that it waits for is completed; only then
-can it run. Tasks that wait for one another in a circle would never be ready, so that is refused.
+A status changes only by these steps, each of them somebody's deliberate act. Any other step is an error that names the
+possible ones, and `revise` cannot change the status. A task is ready when it is pending and everything it waits for is
+completed; only then can it run. Tasks that wait for each other in a circle would never be ready, so that is refused.
 
-A result is a memory of its own. It is stored in the transaction of the step, so that whoever is told of the step finds it.
+A result is a memory of its own. It is stored in the transaction of the step, so that whoever hears of the step finds it.
 When the last task of a milestone is completed, its tasks go to the archive, and one `undo` takes all of it back.
 
-An agent moves the tasks that the user wrote, because that is what they are for: what the task says stays the user's word.
-Doors of low trust move only their own.
+Agents may move tasks that the user wrote, because that is what tasks are for; what a task says stays the user's word.
+Surfaces of low trust move only their own.
 """
 
 import re
@@ -40,11 +40,11 @@ STEPS: dict[str, tuple[str, ...]] = {
     "failed": ("pending",),
     "completed": (),
 }
-WITH_RESULT = ("completed", "failed")  # with a result
-UNRANKED = 1 << 53  # the priority of a task that has none
-MOVED, ARCHIVED = "task moved", "finished"  # verbs of the journal
+WITH_RESULT = ("completed", "failed")  # may carry a result
+UNRANKED = 1 << 53  # the priority of a task without one
+MOVED, ARCHIVED = "task moved", "finished"  # journal verbs
 A_NAME = re.compile(r"TASK-0*(\d{1,18})", re.IGNORECASE)
-A_MEMORY = re.compile(r"\[id:\d{1,18}\]|m[0-9a-hjkmnp-tv-z]{26}")  # as a memory is cited, or its id; else it is a text
+A_MEMORY = re.compile(r"\[id:\d{1,18}\]|m[0-9a-hjkmnp-tv-z]{26}")  # a citation or an id; anything else is a text
 Find = Callable[[], Record]
 
 
@@ -52,7 +52,7 @@ Find = Callable[[], Record]
 
 
 def name_of(task: Record) -> str:
-    """How people call it.
+    """Its name for people.
 
     >>> from memorist import Memory
     >>> name_of(Memory(":memory:").add_task("Lock the session").record)
@@ -62,7 +62,7 @@ def name_of(task: Record) -> str:
 
 
 def meant(reference: Reference) -> Reference:
-    """The memory that is meant, where its name as a task was given."""
+    """The memory that is meant; understands a task's name."""
     found = A_NAME.fullmatch(reference.strip()) if isinstance(reference, str) else None
     return int(found[1]) if found else reference
 
@@ -95,7 +95,7 @@ def draft_of(
     key: str | None,
     **told: Any,
 ) -> Draft:
-    """A new task. `told`: its milestone, priority, criteria and skill, as given."""
+    """A draft of a new task. `told`: its milestone, priority, criteria and skill, as given."""
     checks.label(title, "the title")
     data: dict[str, Any] = {"status": "pending", "blocked_by": _ids(waits)}
     priority, criteria = told.pop("priority"), told.pop("criteria")
@@ -110,7 +110,7 @@ def draft_of(
 
 
 def _ids(waits: Sequence[Record]) -> list[str]:
-    """What a task waits for: tasks that are there."""
+    """The ids of the tasks that a task waits for; refuses anything but tasks that exist."""
     if len(waits) > checks.MOST_LABELS:
         raise Invalid(f"{len(waits):,} tasks were given; a task waits for at most {checks.MOST_LABELS}")
     for each in waits:
@@ -128,12 +128,12 @@ def _ids(waits: Sequence[Record]) -> list[str]:
 class TaskStep:
     status: str
     result: str | Record | None
-    waits: Sequence[Record] | None  # instead of what it waited for
+    waits: Sequence[Record] | None  # replaces what it waited for
     because: str
 
 
 def result_of(given: str | Reference | None, get: Callable[[Reference], Record]) -> str | Record | None:
-    """A result as a memory, where one is named, or as the text of a new one."""
+    """A result: the memory that is named, or the text for a new one."""
     if given is None or (isinstance(given, str) and not A_MEMORY.fullmatch(given.strip())):
         return given
     if not isinstance(given, str | int | Record | Hit | Outcome) or isinstance(given, bool):
@@ -142,7 +142,8 @@ def result_of(given: str | Reference | None, get: Callable[[Reference], Record])
 
 
 def move(find: Find, step: TaskStep, by: Caller) -> list[Outcome]:
-    """Takes a step, or says which there are. → what became of the result, if there is one, then of the task."""
+    """Takes a step, or raises an error that names the possible ones. Returns the outcome of the result, if there is
+    one, then that of the task."""
     checks.one_of(step.status, "the status", tuple(STEPS))
     if step.result is not None and step.status not in WITH_RESULT:
         raise Invalid(f"a result belongs to a task that is {' or '.join(WITH_RESULT)}, not {step.status}; leave it out")
@@ -192,7 +193,8 @@ def _after(task: Record, status: str, waits: list[str], result: Outcome | None, 
 
 
 def _mover(by: Caller) -> Caller:
-    """An agent moves what the user wrote, and the end of a milestone hides what is done, however much that is."""
+    """The rights to move a task. Agents may move what the user wrote, and completing a milestone may archive any number
+    of tasks."""
     return replace(by, steward=True) if RANK[by.access.origin] >= RANK["agent"] else by
 
 
@@ -235,7 +237,7 @@ def _refuse_circle(task: Record, waits: Sequence[str], by: Caller) -> None:
 
 
 def _kept(task: Record, step: TaskStep, by: Caller) -> list[Outcome]:
-    """The result as a memory beside the task, which names the task it is of."""
+    """Stores the result as a memory in the task's scope, with the name of the task."""
     if step.result is None:
         return []
     if isinstance(step.result, Record):
@@ -246,7 +248,7 @@ def _kept(task: Record, step: TaskStep, by: Caller) -> list[Outcome]:
 
 
 def _finished(task: Record, batch: str, by: Caller) -> tuple[Record, str]:
-    """After the last open task of a milestone was completed: all of its tasks are archived, in the same batch."""
+    """Once the last open task of a milestone is completed, archives all of its tasks in the same batch."""
     milestone = task.data.get("milestone")
     if milestone is None or status_of(task) != "completed":
         return task, ""
@@ -263,7 +265,7 @@ def _finished(task: Record, batch: str, by: Caller) -> tuple[Record, str]:
 
 
 def _beside(scope: str, home: str | None, by: Caller) -> Where:
-    """The tasks of one place that are not archived."""
+    """The active tasks of one place."""
     where = by.where.also("kind", "eq", TASK).also("state", "eq", "active")
     return where.also("scope", "eq", scope).also("home", "eq", home)
 
@@ -272,7 +274,7 @@ def _beside(scope: str, home: str | None, by: Caller) -> Where:
 
 
 def tasks(status: str | None, milestone: str | None, ready: bool, limit: int, home: str, by: Caller) -> list[Record]:
-    """The open tasks that fit, the most urgent first, then the oldest."""
+    """The tasks that match, most urgent first, then oldest."""
     if status is not None:
         checks.one_of(status, "the status", tuple(STEPS))
     where = _beside(home, by.access.home_of(home), by)
@@ -287,7 +289,7 @@ def tasks(status: str | None, milestone: str | None, ready: bool, limit: int, ho
 
 
 def ready_among(some: Sequence[Record], by: Caller) -> list[Record]:
-    """Those that are pending and wait for nothing that is not completed."""
+    """The pending tasks for which everything they wait for is completed."""
     pending = [task for task in some if status_of(task) == "pending"]
     wanted = list(dict.fromkeys(id for task in pending for id in waits_for(task)))
     done = {each.id for each in by.store.get(wanted, by.where) if _is_done(each)} if wanted else set()

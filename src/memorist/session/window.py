@@ -1,13 +1,13 @@
 """What a model is shown of a session: the system's words, a summary of what was said before, the turns since, and memory.
 
-A window is a view. It is put together from rows for one call of a model, and nothing of it is stored: turns are never
-rewritten, and what a summary stands for is left out of the view only (`compaction.py`). Turns stand in the order in which they
-arrived, and the summary before them, whenever it was written.
+A window is a view. It is put together from rows for one call of a model, and nothing of it is stored. Turns are never
+rewritten; what a summary stands for is only left out of the view (`compaction.py`). Turns are in order of arrival, with the
+summary before them, whenever it was written.
 
-Old results of tools are replaced by a line that says what is missing and where it is; the calls stay, because a model that does
-not see what it has done does it again. Three bounds watch the size: from `flush` on what matters should be noted, from `compact`
-on the older turns are summarised, and from `reject` on a window is of no use, but only after a compaction was tried. Whether it
-is far below them can be told from the length of its texts; tokens are counted near the bounds, or when somebody asks for them.
+Old tool results are replaced by a line that says what is missing and where it is. The calls stay, because a model that does
+not see what it has done does it again. Three bounds watch the size: from `flush` on, what matters should be noted; from
+`compact` on, the older turns are summarised; from `reject` on, a window is useless, but only after a compaction was tried.
+If it is far below them, the length of its texts shows that; tokens are counted only near the bounds, or when somebody asks.
 """
 
 import json
@@ -28,10 +28,10 @@ from memorist.store.where import Order, Where
 from memorist.text.tokens import TokenCounter, at_most, count_tokens
 from memorist.text.visible import quoted
 
-RESULTS = 5  # of tools that are shown whole, the last ones
-OVERHEAD = 4  # tokens that a message costs beside its text
+RESULTS = 5  # the last tool results, which are shown whole
+OVERHEAD = 4  # tokens that a message costs besides its text
 FLUSH, COMPACT, REJECT = 0.70, 0.85, 0.95
-EVENTS_AT_MOST = 1000  # that are looked through for changes; after more, everything is read again
+EVENTS_AT_MOST = 1000  # searched for changes; after more, everything is read again
 State = Literal["fits", "flush", "compact", "reject"]
 Part = Literal["system", "summary", "kept", "turn", "memory"]
 
@@ -41,7 +41,7 @@ Part = Literal["system", "summary", "kept", "turn", "memory"]
 
 @dataclass(frozen=True, slots=True)
 class Bounds(Noun):
-    """From how many tokens on something has to be done about a window."""
+    """The numbers of tokens from which something must be done about a window."""
 
     limit: int
     flush: int
@@ -49,7 +49,7 @@ class Bounds(Noun):
     reject: int
 
     def state(self, tokens: int, flushed: bool = False) -> State:
-        """What a window of so many tokens asks for; to flush, only if that was not done yet."""
+        """What a window of this size needs; `flush` only if that was not done yet."""
         if tokens >= self.reject:
             return "reject"
         if tokens >= self.compact:
@@ -58,7 +58,8 @@ class Bounds(Noun):
 
 
 def bounds(limit: int, flush: float = FLUSH, compact: float = COMPACT, reject: float = REJECT) -> Bounds:
-    """The three in tokens. A whole number is tokens, a negative one the distance from the limit, a fraction a share of it.
+    """The three bounds in tokens. A whole number means tokens, a negative one the distance from the limit, a fraction a share
+    of it.
 
     >>> bounds(128_000, flush=-8000, compact=-4000, reject=1.0)
     Bounds(limit=128000, flush=120000, compact=124000, reject=128000)
@@ -89,15 +90,15 @@ def _tokens(given: Any, name: str, limit: int) -> int:
 
 @dataclass(frozen=True, slots=True)
 class Pane(Noun):
-    """One message of a window, and the record it shows."""
+    """One message of a window, and the id of the record it shows."""
 
     role: str
     text: str
     part: Part
     tokens: int
     id: str | None = None
-    call: Mapping[str, Any] | None = field(default=None, hash=False)  # of a tool: its id, the tool's name and the input
-    result: str | None = None  # the id of the call that this is the answer to
+    call: Mapping[str, Any] | None = field(default=None, hash=False)  # of a tool: id, the tool's name and the input
+    result: str | None = None  # the id of the call that this answers
     left_out: bool = False  # the text only says what is missing
 
     def _line(self) -> str:
@@ -106,7 +107,7 @@ class Pane(Noun):
     if not TYPE_CHECKING:
 
         def __getattr__(self, name: str) -> Any:
-            """What is not there yet: the tokens of a turn that nobody asked for."""
+            """Counts the tokens of a turn when somebody first asks for them."""
             return _counted(self, name, lambda: count_tokens(self.text) + OVERHEAD)
 
 
@@ -119,14 +120,14 @@ class Window(Noun):
     bounds: Bounds
     state: State
     because: str
-    compacted: Outcome | None = None  # what this call compacted
-    ask: str | None = None  # what to tell the model if it is time to note what lasts; its reply is for `flush`
-    receipt: str | None = None  # of the memory in it, for `used`
+    compacted: Outcome | None = None  # the compaction that this call made
+    ask: str | None = None  # a request to the model to note what lasts; its reply goes to `flush`
+    receipt: str | None = None  # of the memory shown, for `used`
 
-    TOLD_TOO: ClassVar[Mapping[str, Any]] = {"messages": list[dict[str, Any]]}  # beside the fields, by its type
+    TOLD_TOO: ClassVar[Mapping[str, Any]] = {"messages": list[dict[str, Any]]}  # shown beside the fields, with its type
 
     def to_dict(self) -> dict[str, Any]:
-        """Its fields, and the messages: whoever gets them as JSON sends them on as they are."""
+        """Its fields, and the messages in a form that can be sent on as JSON."""
         return {**Noun.to_dict(self), "messages": self.messages}
 
     def __bool__(self) -> bool:
@@ -140,13 +141,13 @@ class Window(Noun):
     if not TYPE_CHECKING:
 
         def __getattr__(self, name: str) -> Any:
-            """What is not there yet: its tokens, if it was plain without them that it fits."""
+            """Counts its tokens when somebody first asks, if it was clear without them that it fits."""
             return _counted(self, name, lambda: sum(pane.tokens for pane in self.panes))
 
     @property
     def messages(self) -> list[dict[str, Any]]:
-        """As chat messages, in the shape of OpenAI's. A model's server refuses a call without a result, and a result that does
-        not follow its call: those are shown as text."""
+        """The window as chat messages in OpenAI's format. Model servers refuse a call without a result, and a result
+        that does not follow its call; both are shown as text."""
         runs = [(sort, list(some)) for sort, some in groupby(self.panes, key=_sort)]
         said, open_ids = list[dict[str, Any]](), set[str]()
         for (sort, some), (then, following) in pairwise([*runs, ("text", [])]):
@@ -170,7 +171,7 @@ def _counted(noun: Noun, name: str, count: Callable[[], int]) -> int:
 
 
 def counted_later(window: Window) -> Window:
-    """The same, and its tokens are those of its panes."""
+    """The same window without its count of tokens, which is computed from its panes when needed."""
     object.__delattr__(window, "tokens")
     return window
 
@@ -188,7 +189,7 @@ def _ids(panes: Iterable[Pane]) -> set[str]:
 
 
 def _split(panes: Sequence[Pane], ids: Set[str]) -> tuple[list[Pane], list[Pane]]:
-    """The first for each of these ids, and the rest."""
+    """The first pane for each of these ids, and the rest."""
     paired, alone, left = list[Pane](), list[Pane](), set(ids)
     for pane in panes:
         (paired if _call_id(pane) in left else alone).append(pane)
@@ -223,7 +224,8 @@ def pane_of(turn: Record, count: TokenCounter, part: Part = "turn") -> Pane:
 
 
 def _pane(turn: Glimpse, count: TokenCounter, part: Part = "turn") -> Pane:
-    """Field by field, because there are ten thousand of them. A counter of the caller's is asked at once, ours later."""
+    """Fills the pane field by field, because there can be ten thousand of them. A caller's own token counter runs at
+    once, ours later."""
     pane, call, result = object.__new__(Pane), None, None
     if turn.data:
         call, result = _tool(turn.data)
@@ -240,7 +242,7 @@ def _pane(turn: Glimpse, count: TokenCounter, part: Part = "turn") -> Pane:
 
 
 def _tool(data: Mapping[str, Any]) -> tuple[Mapping[str, Any] | None, str | None]:
-    """The call that a turn is, and the id of the call that it is the result of."""
+    """The call that a turn is, and the id of the call that it answers."""
     call, result = data.get("call"), data.get("result")
     return call if isinstance(call, Mapping) else None, result if isinstance(result, str) else None
 
@@ -251,14 +253,14 @@ _set_role, _set_text, _set_part, _set_tokens, _set_id, _set_call, _set_result, _
 
 
 def _role(turn: Glimpse) -> str:
-    """Who said it. What nobody vouches for does not speak as the system, whatever it was stored as."""
+    """The role shown for a turn. Untrusted text never speaks as the system, whatever role it was stored with."""
     if turn.role not in ROLES:
         return "user" if turn.origin in ("user", "recorded") else "assistant"
     return "assistant" if turn.role == "system" and turn.trust == "low" else turn.role
 
 
 def left_out(turn: Record | Glimpse, whole: Pane, tool: str | None, count: TokenCounter) -> Pane:
-    """What stands for an old result; the result itself, if that is no longer."""
+    """A line in place of an old result, or the result itself if that is no longer than the line."""
     text = f"[The result of {line(tool or 'a tool', 60)} is left out here, {whole.tokens:,} tokens; memory {turn.number} has it.]"
     tokens = count(text) + OVERHEAD
     if tokens >= whole.tokens:
@@ -271,23 +273,21 @@ def left_out(turn: Record | Glimpse, whole: Pane, tool: str | None, count: Token
 
 @dataclass(slots=True)
 class History:
-    """The turns of a session since its last compaction, with what stands for those before. They are read once, and only what is
-    shown of them; after that the journal says whether one of them was changed, and only new ones are read."""
+    """The turns of a session since its last compaction, and what stands for those before. They are read once, and only the
+    parts that are shown. After that, the journal says whether one of them was changed, and only new turns are read."""
 
-    said: Sequence[Where]  # its turns, after those of the sessions that it was forked from
+    said: Sequence[Where]  # its turns, after those of the sessions it was forked from
     summaries: Where  # its compactions
     count: TokenCounter
     summary: Record | None = None
-    kept: list[Record] = field(default_factory=list)  # of those that the summary stands for, shown as they are
+    kept: list[Record] = field(default_factory=list)  # turns covered by the summary but still shown
     turns: list[Glimpse] = field(default_factory=list)
-    most: int | None = (
-        0  # that the turns cost, without counting them; None: a counter of the caller's tells nothing of it
-    )
+    most: int | None = 0  # upper bound of the turns' tokens, without counting; None with a caller's own counter
     _panes: list[Pane] = field(default_factory=list)
-    _short: dict[int, Pane] = field(default_factory=dict)  # place of a result of a tool → what may stand for it
-    _tools: dict[str, str] = field(default_factory=dict)  # id of a call → name of the tool
+    _short: dict[int, Pane] = field(default_factory=dict)  # position of a tool result → the line that may replace it
+    _tools: dict[str, str] = field(default_factory=dict)  # call id → name of the tool
     _ids: set[str] = field(default_factory=set)
-    _seen: int | None = None  # the last event of the journal that is known
+    _seen: int | None = None  # the last known journal event
 
     def read(self, store: Store) -> None:
         with store.moment():
@@ -303,12 +303,12 @@ class History:
 
     @property
     def versions(self) -> set[tuple[str, int]]:
-        """Everything that the view is made of, by id and version."""
+        """The id and version of everything that the view is made of."""
         told = [*([] if self.summary is None else [self.summary]), *self.kept]
         return {(each.id, each.version) for each in told} | {(turn.id, turn.version) for turn in self.turns}
 
     def records(self, turns: int, store: Store) -> list[Record]:
-        """The first so many turns whole, as they are now."""
+        """The full records of the first `turns` turns, as they are now."""
         living = Where(self.summaries.access).also("state", "eq", "active")
         return [
             record
@@ -318,11 +318,11 @@ class History:
 
     @property
     def cycle(self) -> str:
-        """What names the time from one compaction to the next: the summary that it began with."""
+        """Identifies the time between two compactions by the summary that it began with."""
         return _id(self.summary) or "first"
 
     def _latest(self, store: Store) -> tuple[Record | None, int]:
-        """The newest compaction whose turns are there, and the number of the last of them."""
+        """The newest compaction whose turns still exist, and the number of the last of them."""
         for record in store.find(self.summaries, Order("number"), 5):
             covers = record.data.get("covers")
             last = covers[-1] if isinstance(covers, list | tuple) and covers else None
@@ -332,7 +332,7 @@ class History:
         return None, 0
 
     def _changed(self, events: int, store: Store) -> bool:
-        """Whether one of the turns that are shown was changed by the last so many events."""
+        """Whether one of the last `events` events changed a turn that is shown."""
         if events > EVENTS_AT_MOST:
             return True
         return events > 0 and any(event.record in self._ids for event in store.journal(limit=events))
@@ -361,7 +361,7 @@ class History:
             self.most += at_most([turn.text for turn in turns]) + OVERHEAD * len(turns)
 
     def panes(self, results: int = RESULTS) -> list[Pane]:
-        """The turns as they are shown: of the results of tools, the last so many whole."""
+        """The turns as shown; of the tool results, only the last `results` are whole."""
         shown = list(self._panes)
         places = list(self._short)
         for place in places[: max(0, len(places) - results)]:
