@@ -39,7 +39,8 @@ __all__ = [
     "kinds",
 ]
 
-# Where a public name lives; all others live in records, and modules are their own homes.
+# The module of each public name. Names not listed here live in `records`; public modules are imported under their own
+# name.
 _HOMES = {"Access": "access", "AsyncMemory": "aio", "Memory": "memory", "AsyncClient": "client", "Client": "client"}
 
 

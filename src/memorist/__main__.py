@@ -1,7 +1,7 @@
 """The program `memorist`, and `python -m memorist`.
 
-It answers `--version` before anything else is imported, because that is what installers and shells ask, often; and a hook with as
-little as it needs, because an agent waits for it.
+`--version` is answered before anything else is imported, because installers and shells ask for it often. A hook imports
+as little as it can, because an agent is waiting for it.
 """
 
 import gc
@@ -11,8 +11,8 @@ import sys
 from memorist import __version__
 
 STAY = ("serve", "mcp", "sync", "upkeep")  # commands that may run for long
-LONGEST_HOOK = 8.0  # seconds; agents end one after ten
-SELDOM = 50_000  # objects that are made before garbage is looked for: most commands end before that
+LONGEST_HOOK = 8.0  # seconds; agents kill a hook after ten
+SELDOM = 50_000  # allocations before garbage is collected: most commands end before that
 
 
 def main() -> None:
@@ -22,13 +22,13 @@ def main() -> None:
         return
     if not {*STAY} & {*arguments}:
         gc.set_threshold(SELDOM)
-        os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # whose threads wait by spinning: a quarter of a cold recall
+        os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # its spinning threads cost a quarter of a cold recall
     if arguments[:1] == ["hook"] and not {"--help", "-h"} & {*arguments}:
         _hooked(arguments[1:])
     try:
         import signal
 
-        # Without a reader it ends quietly, as `cat` does: `memorist list | head -1` is no error.
+        # Without a reader the program ends quietly, as `cat` does: `memorist list | head -1` is not an error.
         if hasattr(signal, "SIGPIPE"):
             signal.signal(signal.SIGPIPE, signal.SIG_DFL)
         from memorist.surfaces.cli.app import run
@@ -40,8 +40,8 @@ def main() -> None:
 
 
 def _hooked(words: list[str]) -> None:
-    """Answers an agent, and is gone: to take everything apart again, or to look for garbage at all, would take longer than to
-    ask a server."""
+    """Answers an agent's hook and exits at once. Garbage collection and the interpreter's shutdown are skipped: either
+    would take longer than asking a server."""
     gc.disable()
     from memorist.surfaces.cli import hook
 
@@ -50,7 +50,8 @@ def _hooked(words: list[str]) -> None:
 
 
 def _end_in_time() -> None:
-    """Whatever holds it up, an agent does not wait for longer: what was begun is whole or undone, as after a power cut."""
+    """Ends the process after `LONGEST_HOOK` seconds, because an agent waits no longer. The store is left consistent, as
+    after a power cut: what was begun is either complete or undone."""
     import threading
 
     late = threading.Timer(LONGEST_HOOK, os._exit, (0,))

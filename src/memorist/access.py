@@ -1,10 +1,10 @@
-"""Who may read and write where. Every filter on the store is built from an `Access`, by-id reads included.
+"""Who may read and write where. Every filter on the store is built from an `Access`, including reads by id.
 
 A grant is a scope (`project/atlas`), a family (`task/*`), or `*`. The star stands for every family except `project`:
-that projects cannot read each other is a promise, so another project must be named, or `project/*` be granted.
+memorist promises that projects cannot read each other, so another project must be named, or `project/*` granted.
 
-Tasks, sessions and agents belong to the project in which they were made, their home: `task/42` of one project is not `task/42`
-of another. They are read and written only with a grant for the scope and for its home (docs/why/0023-homes.md).
+Tasks, sessions and agents belong to the project in which they were made, their home: `task/42` of one project is not
+`task/42` of another. Reading or writing them takes a grant for both the scope and its home (docs/why/0023-homes.md).
 """
 
 import logging
@@ -18,19 +18,19 @@ from memorist.records import Origin, Scope
 
 ORIGINS: tuple[str, ...] = get_args(Origin)
 ROLES = ("admin", "project", "reader", "skill")
-WRITERS = ("admin", "project")  # the others write nothing, whatever their grants say
+WRITERS = ("admin", "project")  # the other roles write nothing, whatever their grants say
 EVERY_PROJECT = "project/*"
 EVERYWHERE = ("*", EVERY_PROJECT)
 DEFAULT_SPACE = "default"
-HOMED = ("task", "session", "agent")  # families that belong to a project
-GLOBAL = "global"  # as a home: an agent that works across projects
-SEVERITY = {"read": logging.DEBUG, "write": logging.INFO}  # of an attempt; whoever made it gets an error too
+HOMED = ("task", "session", "agent")  # families whose scopes belong to a project
+GLOBAL = "global"  # as a home: an agent that works in every project
+SEVERITY = {"read": logging.DEBUG, "write": logging.INFO}  # log level of a refusal; the caller gets an error too
 log = logging.getLogger("memorist")
 
 
 @dataclass(frozen=True, slots=True)
 class Access(Noun):
-    """The caller, as the engine sees it: its space, what it may read and write, and how its words are labelled."""
+    """The caller as the engine sees it: its space, what it may read and write, and which labels its writes carry."""
 
     space: str = DEFAULT_SPACE
     reads: tuple[str, ...] = ()
@@ -51,10 +51,10 @@ class Access(Noun):
                 raise Invalid(f"space, actor and surface are texts; {label!r:.60} is none")
         if self.origin not in ORIGINS:
             raise Invalid(f"there is no origin {self.origin!r:.60}; origins are {', '.join(ORIGINS)}")
-        Scope(f"space/{self.space}")  # the same rules: no blanks, no control characters, not too long
+        Scope(f"space/{self.space}")  # by the rules of scopes: no blanks, no control characters, not too long
 
     def may_read(self, scope: str, home: str | None = None) -> bool:
-        """Whether it may read what lies in that scope and belongs to that project."""
+        """Whether it may read this scope when the scope belongs to this home."""
         return self._may(self.reads, scope, home)
 
     def may_write(self, scope: str, home: str | None = None) -> bool:
@@ -68,19 +68,19 @@ class Access(Noun):
 
     @property
     def _written(self) -> tuple[str, ...]:
-        """The grants to write that hold: a role that only reads has none."""
+        """The write grants that count: a read-only role has none."""
         return self.writes if self.role in WRITERS else ()
 
     def home_of(self, scope: str) -> str | None:
-        """Which home a scope has that this caller names: its own project for a task, a session or an agent."""
+        """The home of a scope this caller names: its own project for a task, a session or an agent, else none."""
         return self.home if is_homed(Scope(scope)) else None
 
     def homes_of(self, scope: str) -> tuple[str | None, ...]:
-        """Those in which it looks for a scope that it names: an agent may also be at home everywhere."""
+        """The homes to look in for a scope this caller names: an agent's home may also be `global`."""
         return (self.home, GLOBAL) if family_of(scope) == "agent" else (self.home_of(scope),)
 
     def at_home_in(self, project: str) -> "Access":
-        """The same with a home: its own, else the only project that it names, else this one."""
+        """The same access with a home: its own if it has one, else the only project among its grants, else this project."""
         if self.home is not None:
             return self
         named = {grant for grant in (*self.reads, *self.writes) if family_of(grant) == "project"} - {EVERY_PROJECT}
@@ -92,18 +92,18 @@ class Access(Noun):
 
     @classmethod
     def to_read(cls, space: str) -> "Access":
-        """Of the engine itself, which has to see every scope of a space to keep it whole."""
+        """The access of the engine itself, which must see every scope of a space to keep it consistent."""
         return cls(space=space, reads=EVERYWHERE)
 
     def over_the_space(self, surface: str) -> "Access":
-        """The same actor as the keeper of the whole space, for upkeep; only those who work in a project may be that."""
+        """The same actor with access to the whole space, for upkeep. Only the roles that may write are allowed this."""
         if self.role not in WRITERS:
             raise OutOfScope(f"a {self.role} access may not look after the whole store; use a project's access")
         return replace(self, reads=EVERYWHERE, writes=EVERYWHERE, role="admin", surface=surface)
 
     def _may(self, grants: tuple[str, ...], scope: str, home: str | None) -> bool:
-        """The one rule. What belongs to no project yet is for those who may see all of them; an access that names no project
-        at all still works in its home."""
+        """The one rule behind every check. A scope that has no home yet is visible only to those who may see every
+        project. An access whose grants name no project can still work in its own home."""
         if not _granted(grants, scope):
             return False
         if home == GLOBAL or not is_homed(scope):
@@ -124,7 +124,7 @@ class Access(Noun):
 
 
 def _check_grants(grants: object) -> None:
-    """A text instead of a tuple would grant whatever is a part of it."""
+    """Checks that grants are a tuple: a plain string would grant every substring of itself."""
     if not isinstance(grants, tuple) or not all(isinstance(grant, str) for grant in grants):
         raise Invalid(f"reads and writes are tuples of scopes such as ('project/atlas', 'task/*'), not {grants!r:.60}")
 
@@ -142,7 +142,7 @@ def access_for(role: str, project: str, **labels: str) -> Access:
 
 
 def of_the_owner(who: Access) -> Access:
-    """For whoever has the file anyway: all projects in it."""
+    """Access for the owner of the file, who can read it anyway: every project in it."""
     return replace(who, role="admin", reads=EVERYWHERE, writes=EVERYWHERE)
 
 
@@ -151,7 +151,7 @@ def family_of(scope: str) -> str:
 
 
 def is_homed(scope: str) -> bool:
-    """Whether it belongs to a project."""
+    """Whether scopes of this family belong to a project."""
     return family_of(scope) in HOMED
 
 

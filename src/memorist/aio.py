@@ -1,9 +1,9 @@
-"""`AsyncMemory`: the verbs of `Memory` for programs with an event loop. Each call is one hop to a thread.
+"""`AsyncMemory`: the verbs of `Memory` for programs with an event loop. Each call runs in a thread.
 
-The engine works with files and arithmetic, which an event loop cannot wait for: so the verbs stay as they are, and threads carry
-them out, a bounded number of them. Reading has threads of its own and never stands in line behind writing; so has what may have to
-wait for another writer of a session, since that writer needs a thread to come to its end. A call that is cancelled is carried
-out all the same: only nobody waits for it any more.
+The engine reads files and computes, and neither can be awaited. So the verbs stay synchronous and run in a bounded
+number of threads. Reads have their own threads and never queue behind writes. Calls that may wait for another writer of
+a session have their own threads as well, because that writer needs a thread to finish. A cancelled call still runs to
+its end; only its result is dropped.
 """
 
 import os
@@ -32,7 +32,7 @@ from memorist.session.session import Session
 from memorist.text.tokens import TokenCounter
 from memorist.text.tokens import count_tokens as default_count
 
-THREADS = 8  # that read; half as many write
+THREADS = 8  # for reads; writes get half as many
 Pool = Literal["reads", "writes", "waits"]
 READS = {verb.name for verb in VERBS.values() if not verb.writes}
 SESSION_READS = {"turns", "context", "recall", "prefetch", "ready"}
@@ -42,7 +42,7 @@ Opened = TypeVar("Opened", bound=AbstractAsyncContextManager[Any])
 
 
 class Pools:
-    """Threads that carry out calls: apart for reading, for writing, and for waiting."""
+    """Separate thread pools for reading, for writing, and for calls that may wait."""
 
     def __init__(self, count: int) -> None:
         counts: dict[Pool, int] = {"reads": count, "writes": max(1, count // 2), "waits": max(1, count // 2)}
@@ -58,7 +58,7 @@ class Pools:
         return await get_running_loop().run_in_executor(self._pools[pool], call)
 
     def end(self) -> None:
-        """Once what was begun is done."""
+        """Shuts the pools down once the calls in progress have finished."""
         self._ended = True
         for pool in self._pools.values():
             pool.shutdown()
@@ -115,7 +115,7 @@ class AsyncMemory(Verbs, Awaited):
 
     @property
     def sync(self) -> Memory:
-        """The open memory itself: its project, its bus, its design. What it does it does at once, and the loop waits."""
+        """The underlying `Memory`, for its project, bus and design. Its calls run in the event loop's thread and block the loop."""
         if self._open.memory is None:
             raise Invalid("this memory is not open yet; `async with` opens it, and so does the first verb")
         return self._open.memory
@@ -156,7 +156,7 @@ class AsyncMemory(Verbs, Awaited):
 
 
 class _Once:
-    """Opens a memory when it is first called, in the thread of that call."""
+    """Opens the memory on the first call, in that call's thread."""
 
     def __init__(self, opening: Callable[[], Memory]) -> None:
         self._opening, self._lock = opening, threading.Lock()
@@ -176,7 +176,7 @@ class _Once:
 
 
 class SessionToOpen(Generic[Opened]):
-    """A session that opens when it is awaited, or by `async with`."""
+    """A session that opens when it is awaited, or entered with `async with`."""
 
     def __init__(self, begin: Callable[[], Coroutine[Any, Any, Opened]]) -> None:
         self._begin = begin
@@ -217,7 +217,7 @@ class AsyncSession(SessionVerbs, Awaited):
 
     @property
     def record(self) -> Coroutine[Any, Any, Record]:
-        """Its record, as it is now: `await session.record`."""
+        """The session's record as it is now: `await session.record`."""
         return self._threads.do("reads", getattr, self._session, "record")
 
     def fork(self, id: str | None = None, agent: str | None = None) -> SessionToOpen["AsyncSession"]:

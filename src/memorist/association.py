@@ -1,6 +1,5 @@
-"""The verbs about how memories hang together, which `Memory` has beside the others:
-link, unlink, links · related, path, similar.
-"""
+"""The verbs of `Memory` about how memories are related:
+link, unlink, links · related, path, similar."""
 
 import builtins
 
@@ -10,7 +9,7 @@ from memorist.records import Hit, Link, LinkKind, Outcome, Record, Reference
 from memorist.remember.strengthen import UsedTogether
 from memorist.store.nouns import Shelf
 
-DEEPEST_WALK = 4  # steps; beyond them next to nothing arrives
+DEEPEST_WALK = 4  # steps; almost no weight is left beyond them
 
 
 class Association(Conversation):
@@ -62,7 +61,8 @@ class Association(Conversation):
         return recall.alike.similar(record, limit, self.access, self._homes, self.design, tools)
 
     def _walk(self, manner: "recall.walk.Manner", *records: Record) -> "recall.walk.Journey":
-        """A walk over all that may be read; labels lead to what questions here read, and to the scopes of these memories."""
+        """A walk over everything this access may read. A label counts only in the scopes that queries here read, or in
+        those of these memories."""
         caller = self._caller
         usual = recall.pipeline.scopes_of(
             recall.pipeline.Query(""), self.access, self._homes, self.design, caller.store
@@ -78,5 +78,5 @@ class Association(Conversation):
         return recall.walk.Journey(manner, caller.where, shelves, caller.now(), caller.store)
 
     def _credit(self, receipt: str, ids: builtins.list[str], batch: str | None) -> None:
-        """Ties what was of use for one question together, where the design asks for it; in the background."""
+        """Links memories that were useful for the same query, in the background, if the design does that."""
         self._slices.together(UsedTogether(receipt, tuple(ids), batch), self.design, self.access)

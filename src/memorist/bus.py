@@ -1,17 +1,17 @@
-"""Word to those who listen: the events of a memory, after the fact.
+"""The event bus of a memory: listeners are called after something has happened.
 
     memory:read     {type, path, size}            a memory was loaded, or a text for a prompt
     memory:write    {type, path, delta}           a memory was added or changed
-    memory:search   {query, results}              a question was answered
+    memory:search   {query, results}              a query was answered
     memory:flush    {sessionId}                   a session saved its lasting notes
     memory:compact  {sessionId, before, after}    a session's past became a summary; both in tokens
 
-`type` is what the founding document calls the memory: working, episodic, long-term, extracted, task or source. `path` is where it
-lies: its scope and its id. `size` and `delta` are characters: those of its text, and how many of them are in use more than before,
-or below zero fewer. Facts of our own stand beside these: id, kind, scope, outcome, because, ids.
+`type` is what the founding document calls the memory: working, episodic, long-term, extracted, task or source. `path` is
+its scope and its id. `size` is the length of its text in characters. `delta` is the change in the number of characters in
+use; it is negative if there are fewer now. Facts of our own stand beside these: id, kind, scope, outcome, because, ids.
 
-Every surface works through the verbs of `Memory`, so all of them tell. Other processes are followed by the journal and the recall
-log, which have the same (`memorist log --follow`).
+Every surface works through the verbs of `Memory`, so all of them emit these events. To follow other processes, read the
+journal and the recall log, which hold the same facts (`memorist log --follow`).
 """
 
 import logging
@@ -22,7 +22,7 @@ from memorist.access import Access
 from memorist.kinds import DOCUMENTS, KINDS, TURNS
 from memorist.records import Event, Record
 
-EXTRACTED = ("file", "import")  # origins of what was taken out of files
+EXTRACTED = ("file", "import")  # origins of memories extracted from files
 log = logging.getLogger("memorist")
 Listener = Callable[[str, Mapping[str, Any]], None]
 Place = tuple[str, str | None]  # a scope and its home
@@ -30,10 +30,10 @@ Heard = tuple[str | None, Listener, Callable[[], Access]]
 
 
 class Bus:
-    """Calls plain functions after the fact, in the caller's thread, for the events named above.
+    """Calls listeners, which are plain functions, in the caller's thread after the events listed above.
 
-    A listener that fails never fails the verb that woke it: the change is stored by then. Its error is logged, not hidden.
-    All views of a memory speak on one bus, and each hears only of places that its access may read.
+    A listener that fails never makes the verb fail, because the change is stored by then. Its error is logged. All
+    views of a memory share one bus, and each view hears only of places that its access may read.
     """
 
     def __init__(self, who: Callable[[], Access], listeners: "list[Heard] | None" = None) -> None:
@@ -54,7 +54,7 @@ class Bus:
         return lambda: self._listeners.remove(entry) if entry in self._listeners else None
 
     def emit(self, event: str, places: Sequence[Place], **facts: Any) -> None:
-        """Tells those who may read all these places, and whoever did it."""
+        """Calls the listeners that may read all these places, and those of the view that emitted the event."""
         for wanted, listener, who in tuple(self._listeners):
             if wanted in (None, event) and (who() == self._who() or all(who().may_read(*place) for place in places)):
                 try:
@@ -67,7 +67,7 @@ class Bus:
 
 
 def type_of(record: Record) -> str:
-    """What the founding document calls such a memory."""
+    """What the founding document calls a memory like this."""
     layer = KINDS[record.kind].layer
     if layer in (TURNS, DOCUMENTS):
         return "episodic" if layer == TURNS else "source"
@@ -85,8 +85,8 @@ def read(record: Record) -> dict[str, Any]:
 
 
 def written(record: Record, events: Iterable[Event], past: Callable[[str], str]) -> dict[str, Any]:
-    """What is told of a memory that was changed by these events of one batch, oldest first. `past` gives a text that was
-    replaced, by the id of the record that keeps it."""
+    """The facts of a write event: a memory and the journal events of one batch that changed it, oldest first. `past`
+    returns a replaced text by the id of the record that keeps it."""
     was = _before(record, events, past)
     delta = _in_use(record.text, record.state) - _in_use(*was)
     return {"type": type_of(record), "path": path_of(record), "delta": delta} | _facts(record)
@@ -97,7 +97,7 @@ def _facts(record: Record) -> dict[str, Any]:
 
 
 def _before(record: Record, events: Iterable[Event], past: Callable[[str], str]) -> tuple[str, str]:
-    """Its text and state before the first of these events."""
+    """The text and state it had before the first of these events."""
     text, state = record.text, record.state
     for event in reversed(list(events)):
         if event.before is None:

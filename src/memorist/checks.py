@@ -1,4 +1,4 @@
-"""What a caller may hand in. Each refusal says the fact and the next step; nothing is cut to fit."""
+"""Checks of what callers pass in. Each refusal says what is wrong and what to do next; nothing is truncated to fit."""
 
 import os
 import re
@@ -14,7 +14,7 @@ from memorist.store.where import canonical
 from memorist.text.visible import flaw, is_blank, quoted
 
 LARGEST_PROMPT = 1_000_000  # tokens
-LONGEST_TEXT = 1_000_000  # characters; longer texts are documents and come in through an importer, in pieces
+LONGEST_TEXT = 1_000_000  # characters; anything longer is a document, and an importer splits it into pieces
 LONGEST_LABEL = 256
 MOST_LABELS = 100
 LONGEST_DATA = 100_000
@@ -37,7 +37,7 @@ def _words(value: Any, what: str, longest: int, when_long: str, when_empty: str)
     if len(value) > longest:
         raise Invalid(f"{what} has {len(value):,} characters; {longest:,} are allowed: {when_long}")
     if value.isascii() and value.isprintable() and value.strip():
-        return value  # plain text needs no closer look
+        return value  # printable text needs no further check
     if bad := flaw(value):
         raise Invalid(f"{what} holds {bad}, which cannot be stored; remove it")
     if is_blank(value):
@@ -50,7 +50,7 @@ def optional_label(value: Any, what: str) -> str | None:
 
 
 def labels(values: Any, what: str) -> tuple[str, ...]:
-    """Unique labels in their order, without the blanks around them."""
+    """Unique labels in the given order, stripped."""
     if isinstance(values, str) or not isinstance(values, Sequence | set | frozenset):
         raise Invalid(f"{what} must be a list of texts, not {type(values).__name__}")
     if len(values) > MOST_LABELS:
@@ -60,19 +60,19 @@ def labels(values: Any, what: str) -> tuple[str, ...]:
 
 
 def files(values: Any) -> tuple[str, ...]:
-    """The files that something is about, by path or name."""
+    """The files a memory is about, by path or name."""
     if isinstance(values, Sequence | set | frozenset) and not isinstance(values, str):
         values = [os.fspath(value) if isinstance(value, os.PathLike) else value for value in values]
     return labels(values, "files")
 
 
 def named(value: Any) -> Any:
-    """What a caller names a memory by; of what a verb gave, its id."""
+    """How a caller refers to a memory; for a value that a verb returned, its id."""
     return getattr(value, "id", None) if isinstance(value, Noun) else value
 
 
 def reference(value: Any) -> str | int:
-    """The number, the id, or a part of the id of one memory."""
+    """A reference to one memory: its number, its id, or a part of the id."""
     given = named(value)
     if isinstance(given, str):
         return given
@@ -84,14 +84,14 @@ def reference(value: Any) -> str | int:
 
 
 def references(values: Any, what: str) -> Sequence[Reference]:
-    """A list of memories, which are looked up one by one."""
+    """A list of memories to look up one by one."""
     if isinstance(values, str | bytes) or not isinstance(values, Sequence | set | frozenset):
         raise Invalid(f"{what} is a list of memories such as [12, 14], not {quoted(values)}")
     return tuple(values)
 
 
 def is_path(name: str) -> bool:
-    """Whether a name is the path of a file: it has a separator, or ends as TOML files do."""
+    """Whether a name is a file path: it has a separator or a TOML file's ending."""
     return "/" in name or "\\" in name or name.endswith(".toml")
 
 
@@ -108,13 +108,14 @@ def one_of(value: Any, what: str, allowed: Sequence[str]) -> str:
 
 
 def called(value: Any, what: str, example: str) -> None:
-    """A function that the engine calls, if one was given."""
+    """Checks a callback, if one was given."""
     if value is not None and not callable(value):
         raise Invalid(f"{what} must be a function such as {example}, not {quoted(value)}")
 
 
 def path(value: Any) -> str | None:
-    """Where a store lies, as text; None where the settings say it. Bytes and other objects would be files with odd names."""
+    """The path of a store as text; None if the settings decide. Bytes and other objects are refused: they would become
+    files with odd names."""
     given = os.fspath(value) if isinstance(value, os.PathLike) else value
     if given is not None and not isinstance(given, str):
         raise Invalid(f"the path of the store must be a text or a Path, not {type(value).__name__}")
@@ -135,7 +136,7 @@ def whole(value: Any, what: str, least: int, most: int) -> int:
 
 
 def span(value: Any, what: str) -> tuple[int, int] | None:
-    """The first and the last of some numbered things, from 0."""
+    """The first and last of some numbered things, counted from 0."""
     if value is None:
         return None
     if not isinstance(value, list | tuple) or len(value) != 2:
@@ -169,7 +170,7 @@ def _bytes(value: Any) -> int:
 
 
 def size_text(bytes: int) -> str:
-    """Bytes in the largest unit that leaves nothing over, so that `size` reads it back."""
+    """Bytes in the largest unit that divides them evenly, so that `size` reads the text back exactly."""
     unit, worth = next((unit, worth) for unit, worth in UNITS.items() if bytes % worth == 0)
     return f"{bytes // worth} {unit}"
 
@@ -190,7 +191,7 @@ def interval(start: datetime | None, end: datetime | None) -> None:
 
 
 def data(value: Any) -> Mapping[str, Any]:
-    """Structure that can be stored as JSON and compared in filters."""
+    """Structured data that can be stored as JSON and compared in filters."""
     if not isinstance(value, Mapping):
         raise Invalid(f"data must be a dict, not {type(value).__name__}")
     if not value:
@@ -203,7 +204,7 @@ def data(value: Any) -> Mapping[str, Any]:
 
 
 def _plain(value: Any, depth: int) -> Any:
-    """The same as dicts and lists, each part checked."""
+    """The same value as dicts and lists, with each part checked."""
     if depth > 20:
         raise Invalid("data is nested more than 20 levels deep; flatten it")
     if isinstance(value, Mapping):

@@ -1,9 +1,9 @@
-"""`Client` and `AsyncClient`: the verbs of the facade, carried out by a server (`memorist serve`).
+"""`Client` and `AsyncClient`: the verbs of `Memory`, carried out by a server (`memorist serve`).
 
-The parameters, the answers and the errors are those of `Memory`: what goes over the wire, `surfaces/wire.py` derives from the same
-signatures at both ends. A request is sent again only if that can do no harm: it reads, it has a `key`, or it was turned away
-at the door. Where nobody can know whether a write arrived, the error says so. The token is shown nowhere: not in a repr, not
-in a message, not in a URL.
+Parameters, answers and errors are those of `Memory`: both ends derive the wire format from its signatures
+(`surfaces/wire.py`). A request is sent again only where that does no harm: it only reads, it has a `key`, or the server
+turned it away before starting. If a write may or may not have arrived, the error says so. The token appears nowhere:
+not in a repr, a message or a URL.
 """
 
 import asyncio
@@ -43,12 +43,12 @@ if TYPE_CHECKING:
 
 TIMEOUT = 60.0  # seconds for one answer: longer than a server waits for another writer
 RETRIES = 2
-FIRST_PAUSE = 0.2  # seconds before a request is sent again; then twice as many
-LONGEST_PAUSE = 10.0  # that a server may ask for
+FIRST_PAUSE = 0.2  # seconds before the first retry; each further one waits twice as long
+LONGEST_PAUSE = 10.0  # seconds of a server's Retry-After that are honoured
 IMPORTED_WITHIN = 900.0  # seconds for the answer to an import, which may bring a hundred thousand memories
 NDJSON, MARKDOWN = {"Content-Type": "application/x-ndjson"}, {"Content-Type": "text/markdown"}
-SPOKEN = ("role", "type", "content", "name", "id", "tool_calls", "tool_call_id")  # of a message that is an object
-OF_THE_MEMORY = ("context", "recall")  # verbs of a session that are the memory's, for this session
+SPOKEN = ("role", "type", "content", "name", "id", "tool_calls", "tool_call_id")  # read from a message object
+OF_THE_MEMORY = ("context", "recall")  # verbs of a session that call the memory's own verb
 log = logging.getLogger("memorist")
 
 
@@ -63,7 +63,7 @@ class Unanswered(StoreUnavailable):
 
 @dataclass(frozen=True, slots=True)
 class Sent:
-    """One request, before it is sent."""
+    """One request before it is sent."""
 
     verb: Verb
     method: str
@@ -73,11 +73,11 @@ class Sent:
 
     @property
     def harmless(self) -> bool:
-        """Whether it can be sent twice."""
+        """Whether it can safely be sent twice."""
         return not self.verb.writes or "key" in (self.body or {})
 
     def answer(self, data: Any) -> Any:
-        """What the facade would have given."""
+        """The response data as the value that `Memory` would have returned."""
         return wire.noun(wire.returns(self.verb.name), data)
 
 
@@ -100,9 +100,9 @@ def _asked_verb(verb: str, args: tuple[Any, ...], named: Mapping[str, Any]) -> S
 
 
 def _placed(path: str, name: str, value: Any) -> str:
-    """What stands in a path for an argument. An id with a slash, or a dot alone, would lead elsewhere: no memory and no receipt
-    has one, so it is refused here, as the facade refuses it."""
-    if name == "session":  # which was checked when it was opened, and may hold a slash
+    """An argument as it stands in a URL path. An id with a slash, or a lone dot, would address something else. No
+    memory and no receipt has such an id, so it is refused here, as `Memory` refuses it."""
+    if name == "session":  # checked when the session was opened; may hold a slash
         return str(value)
     if path.startswith("/v1/receipts/"):
         must_name_receipt(value)
@@ -122,7 +122,7 @@ def _signature(method: Callable[..., Any]) -> inspect.Signature:
 
 
 def bound(method: Callable[..., Any], args: tuple[Any, ...], named: Mapping[str, Any]) -> dict[str, Any]:
-    """The arguments by name, as Python would have bound them; those handed on by `**` stand beside the others."""
+    """The arguments by name, bound as Python would bind them, with those from `**` beside the others."""
     taken = _signature(method)
     found: dict[str, Any] = dict(taken.bind(None, *args, **named).arguments)
     del found["self"]
@@ -132,7 +132,7 @@ def bound(method: Callable[..., Any], args: tuple[Any, ...], named: Mapping[str,
 
 
 def _sendable(value: Any, parameter: inspect.Parameter, name: str) -> Any:
-    """An argument in JSON's terms. A time without a zone is in the time of this machine, not of the server's."""
+    """An argument as JSON. A time without a zone is in this machine's local time, not the server's."""
     is_time = isinstance(value, str) and datetime in get_args(parameter.annotation)
     return zoned(value, name).isoformat() if is_time or isinstance(value, date) else _told(value)
 
@@ -147,7 +147,7 @@ def _drafted(draft: Draft) -> dict[str, Any]:
 
 
 def _spoken(message: Any) -> dict[str, Any]:
-    """A message that is an object, as a dict."""
+    """A message object as a dict."""
     return {part: _told(getattr(message, part)) for part in SPOKEN if getattr(message, part, None) is not None}
 
 
@@ -167,7 +167,7 @@ WRITERS: tuple[tuple[Any, Callable[[Any], Any]], ...] = (
 
 
 def _words(given: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
-    """Arguments as a query: a list is a name that is repeated, an object is written as JSON."""
+    """Arguments as a query string: a list repeats its name, an object is written as JSON."""
     for name, value in given.items():
         for each in value if isinstance(value, list) else [value]:
             yield name, each if isinstance(each, str) else json.dumps(each)
@@ -177,7 +177,7 @@ def _words(given: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
 
 
 class _Connected:
-    """An address, a token and a project; what an answer means, and when a request is sent again."""
+    """What both clients share: the address, token and project, how to read a response, and when to retry."""
 
     def __init__(
         self,
@@ -210,16 +210,16 @@ class _Connected:
         }  # fmt: skip
 
     def _request(self, what: Sent) -> dict[str, Any]:
-        """What the HTTP library is handed."""
+        """The keyword arguments for the HTTP library."""
         query = [*what.query, *([("project", self._project)] if self._project else [])]
         sent = {"method": what.method, "url": self.url + what.path, "params": query}
         if what.body is None:
             return sent
-        body = json.dumps(what.body)  # in which half a character is an escape: what is wrong with it, the server says
+        body = json.dumps(what.body)  # escapes lone surrogates, so that the server can say what is wrong
         return {**sent, "content": body, "headers": {"Content-Type": "application/json"}}
 
     def _read(self, response: "httpx2.Response") -> Any:
-        """The JSON of an answer, or the error it tells."""
+        """The JSON of a response; raises the error that it reports."""
         if response.is_success:
             try:
                 return json.loads(response.content) if response.content else None
@@ -240,7 +240,7 @@ class _Connected:
         )
 
     def _pause(self, what: Sent, tried: int, came: "httpx2.Response | Exception") -> float | None:
-        """Seconds after which to send it again; None if what came is the answer."""
+        """Seconds to wait before sending it again; None if what came is the answer."""
         if tried < self._retries and _may_be_sent_again(what, came):
             own: float = FIRST_PAUSE * 2**tried * random.uniform(0.5, 1)
             return max(own, min(LONGEST_PAUSE, _asked_to_wait(came)))
@@ -262,7 +262,7 @@ class _Connected:
         )
 
     def _query(self, options: Mapping[str, Any]) -> dict[str, Any]:
-        """Of a stream: what is asked of it, and where."""
+        """The query parameters of a streaming request: its options and the project."""
         return {"params": [*_words(_told(options)), *([("project", self._project)] if self._project else [])]}
 
     def _must_be_open(self) -> None:
@@ -286,15 +286,15 @@ def _warn_of_open_letters(url: str, token: str | None) -> None:
 
 
 def _may_be_sent_again(what: Sent, came: "httpx2.Response | Exception") -> bool:
-    """Where it failed, and nothing of it can have been done, or doing it twice does no harm."""
+    """Whether a failed request may be sent again: nothing of it can have been done, or doing it twice does no harm."""
     if isinstance(came, Exception):
         return what.harmless or _never_sent(came)
     return (what.harmless and came.status_code in (429, 502, 503, 504)) or _code(came) in wire.COME_BACK
 
 
 def _code(response: "httpx2.Response") -> str:
-    """What a server calls the problem. Its status does not say whether anything was begun: 503 is also a store that failed
-    in the middle of a write, or whatever stands before the server."""
+    """The error code a server sent. The HTTP status does not say whether work was begun: 503 can also come from a store
+    that failed in the middle of a write, or from a proxy."""
     try:
         return "" if response.is_success else str(json.loads(response.content)["code"])
     except (ValueError, KeyError, TypeError, RecursionError):
@@ -313,7 +313,7 @@ def _never_sent(came: object) -> bool:
 
 
 class _Lines:
-    """A text that comes in pieces, line by line. Nothing but a line feed ends one: a memory may hold any other break."""
+    """Splits text that arrives in pieces into lines. Only a line feed ends a line: a memory may hold any other break."""
 
     def __init__(self) -> None:
         self._rest = b""
@@ -327,7 +327,7 @@ class _Lines:
 
 
 def _brought(options: Mapping[str, Any], timeout: float) -> dict[str, Any]:
-    """How an import is sent: by its name it is a page of Markdown, else lines of JSON."""
+    """The headers and the timeout of an import: Markdown if the name ends like that, else lines of JSON."""
     page = str(options.get("name", "")).lower().endswith((".md", ".markdown", ".txt"))
     return {"headers": MARKDOWN if page else NDJSON, "timeout": max(timeout, IMPORTED_WITHIN)}
 
@@ -341,7 +341,7 @@ def _from_event(after: int | None) -> dict[str, str]:
 
 
 def _event_of(lines: list[str]) -> tuple[str, dict[str, Any]] | None:
-    """A block of a stream of server-sent events as the bus tells it; None for one that only keeps the line open."""
+    """A block of a stream of server-sent events as the bus reports it; None for one that only keeps the connection open."""
     said = dict(line.split(": ", 1) for line in lines if ": " in line and not line.startswith(":"))
     return (said.get("event", "message"), json.loads(said["data"])) if "data" in said else None
 
@@ -389,7 +389,7 @@ class Client(_Connected, Verbs, Direct):
         return ClientSession(self, self._ask(asked(VERBS["session"], given)), agent, user)
 
     def export_lines(self, **options: Any) -> Iterator[str]:
-        """What `memorist export` writes, line by line as it comes."""
+        """What `memorist export` writes, line by line as it arrives."""
         lines = _Lines()
         with self._stream("GET", "/v1/export", options) as response:
             for piece in response.iter_bytes():
@@ -401,7 +401,7 @@ class Client(_Connected, Verbs, Direct):
         return self._bring(map(_as_sent, lines), options)
 
     def _bring(self, content: Iterable[bytes], options: Mapping[str, Any]) -> Any:
-        """Sends a file as it is: not every text is lines of UTF-8."""
+        """Sends a file byte for byte: not every file is lines of UTF-8."""
         how = _brought(options, self._timeout)
         with self._stream("POST", "/v1/import", options, content=content, **how) as response:
             response.read()
@@ -465,12 +465,12 @@ class Client(_Connected, Verbs, Direct):
 
 
 def asked_part(part: str, given: Mapping[str, Any]) -> Sent:
-    """The request for a part of a session, which the arguments name."""
+    """The request for a part of a session, named by the arguments."""
     return asked(SESSION_PARTS[f"session.{part}"], {name: value for name, value in given.items() if value is not None})
 
 
 class _Talk(SessionVerbs):
-    """A session behind a server: what it is called, and how its verbs are asked for."""
+    """A session behind a server: its name, and the requests for its verbs."""
 
     def __init__(self, client: Any, record: Record, agent: str | None, user: str | None) -> None:
         self._client, self._opened, self._agent, self._user = client, record, agent, user
@@ -488,7 +488,8 @@ class _Talk(SessionVerbs):
         return self._agent
 
     def _call(self, verb: str, args: tuple[Any, ...], named: dict[str, Any]) -> Sent | None:
-        """The request; that of the memory's own verb for `context` and `recall`, and none for `leave`, since nobody holds it."""
+        """The request for a verb. `context` and `recall` use the memory's own verb; `leave` needs none, since the
+        server holds nothing."""
         if self._ended and verb not in ("turns", *OF_THE_MEMORY, "leave", "close"):
             raise Conflict(f"session {self.id} was closed; open it again with session({self.id!r:.60})")
         given = bound(getattr(Session, verb), args, named)
@@ -519,12 +520,12 @@ class ClientSession(_Talk, Direct):
         if problem[0] is None:
             self.close()
             return
-        with suppress(MemoristError):  # what went wrong inside is what the caller has to hear of
+        with suppress(MemoristError):  # the error inside the block is the one the caller must see
             self.close(fast=True)
 
     @property
     def record(self) -> Record:
-        """Its record, as it is now."""
+        """The session's record as it is now."""
         found: Record = self._client.get(self._opened.id)
         return found
 
@@ -576,7 +577,7 @@ class AsyncClient(_Connected, Verbs, Awaited):
         return SessionToOpen(partial(self._session, asked(VERBS["session"], given), agent, user))
 
     async def export_lines(self, **options: Any) -> AsyncIterator[str]:
-        """What `memorist export` writes, line by line as it comes."""
+        """What `memorist export` writes, line by line as it arrives."""
         lines = _Lines()
         async with self._stream("GET", "/v1/export", options) as response:
             async for piece in response.aiter_bytes():
@@ -671,12 +672,12 @@ class AsyncClientSession(_Talk, Awaited):
         if problem[0] is None:
             await self.close()
             return
-        with suppress(MemoristError):  # what went wrong inside is what the caller has to hear of
+        with suppress(MemoristError):  # the error inside the block is the one the caller must see
             await self.close(fast=True)
 
     @property
     def record(self) -> Coroutine[Any, Any, Record]:
-        """Its record, as it is now: `await session.record`."""
+        """The session's record as it is now: `await session.record`."""
         found: Coroutine[Any, Any, Record] = self._client.get(self._opened.id)
         return found
 

@@ -1,7 +1,7 @@
-"""Every verb once: its name on each surface, its one-line help, and whether it writes.
+"""The one table of verbs: the name of each on every surface, its one-line help, and whether it writes.
 
-A surface takes the parameters of a verb from the signature of `Memory` and the help texts from here. So a verb has the same
-name, arguments and meaning at a shell as in Python.
+A surface takes a verb's parameters from the signature of `Memory` and its help texts from here, so a verb has the same
+name, arguments and meaning in a shell as in Python.
 """
 
 from collections.abc import Container, Mapping
@@ -17,9 +17,9 @@ Part = Literal["writing", "reading", "keeping"]
 
 @dataclass(frozen=True, slots=True)
 class Verb:
-    """A method of `Memory`. `command` is its name at a shell, `http` its method and path there, `tool` its name for agents (MCP);
-    None where a surface needs no such name. What stands in braces in a path is an argument; the others are a query (GET,
-    DELETE) or a JSON object."""
+    """A method of `Memory`. `command` is its name in a shell, `http` its HTTP method and path, `tool` its name for
+    agents (MCP); None where a surface has no such name. Braces in a path mark an argument. The other arguments go into
+    the query string (GET, DELETE) or into a JSON object."""
 
     name: str
     command: str | None
@@ -27,7 +27,7 @@ class Verb:
     help: str
     http: str | None
     tool: str | None = None
-    lacks: tuple[str, ...] = ()  # arguments that this way to it does not take
+    lacks: tuple[str, ...] = ()  # arguments that this route does not take
 
     @property
     def writes(self) -> bool:
@@ -95,13 +95,13 @@ _TABLE: tuple[tuple[str, Part, str], ...] = (
     ("through", "keeping", "The same open memory with another access."),
     ("close", "keeping", "Writes the buffered log lines, and closes."),
 )
-_SPELLED = {  # all others as they are, with dashes
+_SPELLED = {  # the others keep their names, with dashes
     "remember_many": "remember --batch", "projects": "project list", "rename_project": "project rename",
     "merge_project": "project merge", "assign": "project assign", "through": None, "close": None,
     "session": None, "sessions": "session list", "narrate": "narrative add", "narratives": "narrative list",
     "add_task": "task add", "move_task": "task move", "tasks": "task list",
 }  # fmt: skip
-_ROUTES = {  # all others are POST /v1/NAME, with dashes
+_ROUTES = {  # the others are POST /v1/NAME, with dashes
     "remember": "POST /v1/memories", "remember_many": "POST /v1/memories/batch", "revise": "PATCH /v1/memories/{id}",
     "pin": "POST /v1/memories/{id}/pin", "unpin": "POST /v1/memories/{id}/unpin", "tag": "POST /v1/memories/{id}/tags",
     "feedback": "POST /v1/memories/{id}/feedback", "restore": "POST /v1/memories/{id}/restore",
@@ -118,19 +118,19 @@ _ROUTES = {  # all others are POST /v1/NAME, with dashes
     "narrate": "POST /v1/narratives", "narratives": "GET /v1/narratives",
     "add_task": "POST /v1/tasks", "move_task": "POST /v1/tasks/{id}/move", "tasks": "GET /v1/tasks",
     "audit": "GET /v1/audit", "status": "GET /v1/status",
-    "through": None,  # the key of a request says through which access it looks
-    "close": None,  # that is the server's to decide
+    "through": None,  # the key of a request decides which access is used
+    "close": None,  # only the server closes it
 }  # fmt: skip
-_TOOLS = {  # all others are memory_NAME
+_TOOLS = {  # the others are memory_NAME
     "recall": "memory_search", "remember": "memory_add", "remember_many": "memory_add_many", "revise": "memory_update",
-    "session": None,  # it stays open; its steps are tools of their own
-    # A person looks after the whole store, and a server opens and closes it.
+    "session": None,  # it stays open; its steps are separate tools
+    # Upkeep of the whole store is up to a person, and a server opens and closes it.
     **dict.fromkeys(("rename_project", "merge_project", "assign", "upkeep", "rescan", "compact", "audit", "backup", "doctor")),
     **dict.fromkeys(("through", "close")),
 }  # fmt: skip
-# Second ways to the same verbs, where every client expects them.
+# Second routes to the same verbs, where clients expect them.
 ALSO = {"DELETE /v1/memories/{id}": "forget", "GET /v1/review": "review", "GET /v1/search": "recall"}
-_WRITES_WITH = {"review": ("decide",)}  # arguments without which a verb only reads
+_WRITES_WITH = {"review": ("decide",)}  # a verb that only reads without these arguments
 
 
 def _verb(name: str, part: Part, help: str) -> Verb:
@@ -143,13 +143,13 @@ VERBS: Mapping[str, Verb] = MappingProxyType({row[0]: _verb(*row) for row in _TA
 
 
 def also(route: str) -> Verb:
-    """The verb of a second way. By GET it only reads, and takes nothing that would make it write."""
+    """The verb behind a second route. By GET it only reads, and takes no argument that would make it write."""
     verb = VERBS[ALSO[route]]
     return replace(verb, part="reading", lacks=_WRITES_WITH.get(verb.name, ())) if route.startswith("GET ") else verb
 
 
 def only_reads(verb: Verb, given: Container[str]) -> bool:
-    """Whether a call of it with these arguments changes nothing."""
+    """Whether a call with these arguments changes nothing."""
     return not verb.writes or (verb.name in _WRITES_WITH and not any(name in given for name in _WRITES_WITH[verb.name]))
 
 
@@ -157,7 +157,8 @@ def _part(name: str, part: Part, help: str, http: str) -> Verb:
     return Verb(f"session.{name}", None, part, help, http, f"memory_session_{name}")
 
 
-# What a `Session` can do, for surfaces that do not hold one open: each call opens it, does its part, and leaves it open.
+# What a `Session` can do, for surfaces that do not hold one open: each call opens it, does its part, and leaves it
+# open.
 SESSION_PARTS: Mapping[str, Verb] = MappingProxyType(
     {
         verb.name: verb
@@ -323,7 +324,7 @@ ARGUMENTS: Mapping[str, str] = MappingProxyType(
 )
 
 
-# What the journal may say was done to a memory; an upkeep job of your own may say more.
+# The verbs that the journal may hold; a custom upkeep job may add others.
 EVENTS = (
     "added", "reinforced", "said again", "found again", "revised", "superseded", "pinned", "unpinned", "tagged", "linked",
     "unlinked", "merged", "clustered", "verified", "feedback", "learnt", "used", "counted", "promoted", "confirmed", "lowered",
@@ -333,6 +334,6 @@ EVENTS = (
 
 
 def meaning(verb: str, argument: str) -> str:
-    """What an argument of a verb means, for people."""
-    own = {"explain": "recall", "why_not": "recall"}.get(verb, verb)  # which take what recall takes
+    """What an argument of a verb means, as help text."""
+    own = {"explain": "recall", "why_not": "recall"}.get(verb, verb)  # they take what recall takes
     return ARGUMENTS.get(f"{own}.{argument}") or ARGUMENTS[argument]

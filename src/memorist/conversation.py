@@ -1,6 +1,5 @@
-"""The verbs about conversations and work, which `Memory` has beside those about memories:
-session, sessions, ingest · narrate, narratives · add_task, move_task, tasks.
-"""
+"""The verbs of `Memory` about conversations and work:
+session, sessions, ingest · narrate, narratives · add_task, move_task, tasks."""
 
 import builtins
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -25,7 +24,7 @@ if TYPE_CHECKING:
 
 
 class Message(Protocol):
-    """An object that holds what was said, with a role or a type that says by whom."""
+    """A message object: its content, and a role or a type that says who said it."""
 
     @property
     def content(self) -> Any: ...
@@ -33,7 +32,7 @@ class Message(Protocol):
 
 Messages = Iterable[Mapping[str, Any] | Message] | Mapping[str, Any] | Message  # a conversation, or one message of it
 Busy = Literal["queue", "drop", "interrupt"]
-WAIT = 30.0  # seconds for another writer of a session
+WAIT = 30.0  # seconds to wait for another writer of a session
 BATCH = 250  # drafts in one transaction
 
 
@@ -92,7 +91,7 @@ class Conversation(Engine):
         turns = remember.turns.whole_of(messages, common)
         ours = next((each for each in tuple(self._held) if each._name == name), None)
         told = tuple(turn for _, turn in turns if isinstance(turn, Outcome))
-        if len(told) == len(turns):  # nothing to open a session for
+        if len(told) == len(turns):  # every message was settled already: no session needs to be opened
             return talk.session.Ingested(name.id, told)
         held = ours or talk.session.Session(cast("Host", self), name, agent, WAIT, busy)
         try:
@@ -106,56 +105,57 @@ class Conversation(Engine):
                 "give the messages ids, or add new ones with remember(messages, session=…)"
             ) from problem
         finally:
-            if ours is None:  # one that was open stays open
+            if ours is None:  # a session that was already open stays open
                 held.leave()
 
     def close(self) -> None:
         """Ends in a hurry the sessions that are still open, writes what was only noted, and closes."""
         for held in tuple(self._held):
-            with suppress(MemoristError):  # it ends later, by the next one that is opened
+            with suppress(MemoristError):  # the next session to open ends it
                 held.close(fast=True)
         if self._behind:
             talk.lookout.lookout.withdraw(self._tools.store)
         super().close()
 
     def _named(self, id: str | None, user: str | None) -> "Name":
-        # What a session is called can be said while memory is off.
+        # A session's name can be resolved even while memory is off.
         return talk.name.name_of(id, user, self.home, remember.changes.Caller(self.access, self._writer, self._tools))
 
     def _asked(
         self, query: str | None, session: str | None, user: str | None, where: Filter | None
     ) -> tuple[str, Filter | None]:
-        """What is asked, and of what: without words what the last turns of a session ask for, of all that was not said in it."""
+        """The query and the filter to use. Without a query, the last turns of the session become one, and nothing said
+        in the session itself is searched."""
         if query is not None or self._off_because():
             return "" if query is None else query, where
         if session is None:
             raise Invalid("give a query, or name the session whose last turns ask for something (session=, --session)")
-        Where.of(self.access, where)  # which refuses what is no filter
+        Where.of(self.access, where)  # raises if it is not a valid filter
         name = self._named(session, user)
         return talk.behind.asked_last(name, self._caller), {**talk.behind.not_of(name), **(where or {})}
 
     def _seen(self, made: Context, session: str | None, user: str | None) -> Context:
-        """A context that was asked for: what it shows is no news in its session."""
+        """Notes that the memories of a requested context have now been shown in its session."""
         if made.items and session is not None:
             talk.behind.shown(cast("Host", self), self._named(session, user), made.items)
         return made
 
     def _place(self, session: str | None) -> str:
-        """Where goes what comes of a session: to the user for whom it was held, else where memories go."""
+        """The scope for what a session produces: that of the user it was held for, else where memories usually go."""
         return place_of(checks.optional_label(session, "the session"), self.home, self.access, self._caller.store)
 
     def _place_after(self, scope: str) -> str:
-        """Where goes what is kept of a scope that ends."""
+        """The scope for what is kept of a scope that ends."""
         family, _, id = Scope(scope).partition("/")
         return self._place(id if family == "session" else None)
 
     def _turns(self, turns: "builtins.list[Draft | Outcome]") -> builtins.list[Outcome]:
-        """What became of the turns, each in its place."""
+        """The outcome of each turn, in order."""
         stored = iter(cast("Host", self).remember_many([turn for turn in turns if isinstance(turn, Draft)]))
         return [next(stored) if isinstance(turn, Draft) else turn for turn in turns]
 
     def _handed_in(self, turns: "Sequence[tuple[int, Draft | Outcome]]") -> Iterator[Outcome]:
-        """What became of the turns, each in its place; what is refused names its message."""
+        """The outcome of each turn, in order; a refusal names the message."""
         stored = iter(self._admit([turn for _, turn in turns if isinstance(turn, Draft)], spare=True))
         for number, turn in turns:
             outcome = next(stored) if isinstance(turn, Draft) else turn
@@ -163,7 +163,7 @@ class Conversation(Engine):
             yield outcome if named else replace(outcome, because=f"message {number}: {outcome.because}")
 
     def _admit(self, wanted: "Sequence[Draft]", spare: bool = False) -> builtins.list[Outcome]:
-        """Keeps the drafts, a few hundred in one transaction and all in one batch; `spare` as in the gate."""
+        """Stores the drafts, a few hundred in one transaction and all in one batch; `spare` as in the gate."""
         try:
             caller = self._caller
         except Refused as off:
@@ -184,16 +184,16 @@ class Conversation(Engine):
         return outcomes
 
     def _admit_apart(self, wanted: "Sequence[Draft]") -> "builtins.list[Outcome | Exception]":
-        """Keeps drafts that have nothing to do with one another, in one transaction if none of them needs another look: what became
-        of each, in a batch of its own, or why it was not kept."""
+        """Stores unrelated drafts, in one transaction if none of them causes an error, and each in a batch of its own.
+        Returns the outcome of each, or the error that kept it from being stored."""
         if len(wanted) == 1:
             return [self._admitted(wanted[0])]
         try:
             some, caller = self._tagged(wanted), self._caller
             stored = remember.gate.admit_apart(some, caller, self.home, self.design.conflicts, self.design.twins)
-        except StoreUnavailable as problem:  # which it is for all of them
+        except StoreUnavailable as problem:  # the store is unavailable for all of them
             return [problem] * len(wanted)
-        except Exception:  # over one of them, which is told what it is by itself
+        except Exception:  # one draft caused it: store each alone, so that only that one fails
             return [self._admitted(draft) for draft in wanted]
         self._heard(some, stored)
         return [*map(self._kept, some, stored)]
@@ -201,15 +201,15 @@ class Conversation(Engine):
     def _admitted(self, draft: "Draft") -> "Outcome | Exception":
         try:
             return self._admit([draft])[0]
-        except Exception as problem:  # whoever handed it in hears of it
+        except Exception as problem:  # returned to whoever passed the draft in
             return problem
 
     def _tagged(self, drafts: "Sequence[Draft]") -> "Sequence[Draft]":
-        """With tags by their files, where the design wants it."""
+        """Adds tags derived from their files, if the design does that."""
         return [remember.sharing.by_files(draft) for draft in drafts] if self.design.associates else drafts
 
     def _heard(self, drafts: "Sequence[Draft]", outcomes: "Sequence[Outcome]") -> None:
-        """What was kept in sessions that look ahead is no news there."""
+        """Marks what was stored as already known in sessions that look ahead."""
         for draft, outcome in zip(drafts, outcomes, strict=True) if self._behind else ():
             talk.behind.heard(cast("Host", self), draft.session, [outcome.record])
 

@@ -1,8 +1,8 @@
-"""A design is data: which scopes a question reads, which stages answer it, which jobs keep the store in order. It has no
-tables and no code, so a store can change its design at any time.
+"""A design is data: which scopes a query reads, which stages answer it, and which jobs keep the store in order. It has
+no tables and no code, so a store can change its design at any time.
 
-`Tools` is everything that a stage, a job or a verb may use of the outside world. It is passed in, so a test can pass any
-clock it likes.
+`Tools` holds everything that a stage, a job or a verb may use of the outside world. It is passed in, so a test can pass
+any clock it likes.
 """
 
 from collections.abc import Callable, Collection, Mapping, Sequence
@@ -30,18 +30,18 @@ if TYPE_CHECKING:
     from memorist.recall.pipeline import Stage
 
 Clock = Callable[[], datetime]
-MOST_HITS = 1000  # that one may ask for
+MOST_HITS = 1000  # that one query may ask for
 
 
 @dataclass(frozen=True, eq=False)
 class Ask(str):
-    """A question for a person. It is a string, so that a plain function from text to yes or no is a confirmer; one that
-    wants more reads the fields."""
+    """A question for a person. It is a string, so a plain function from text to yes or no can answer it; one that needs
+    more reads the fields."""
 
     verb: str
-    summary: str  # what would be done, in one line
+    summary: str  # one line: what would be done
     danger: str | None = None  # what cannot be undone, if anything
-    details: Mapping[str, Any] = field(default_factory=dict)  # exactly what an approval does
+    details: Mapping[str, Any] = field(default_factory=dict)  # exactly what an approval would do
 
     def __new__(
         cls, verb: str, summary: str, danger: str | None = None, details: Mapping[str, Any] | None = None
@@ -53,11 +53,11 @@ Answer = Literal["approve", "deny", "queue"]
 Confirmer = Callable[[Ask], Answer | bool]  # True approves, False denies
 
 
-# From a question and texts to how well each text answers it: one number from 0 to 1 for each.
+# Takes a question and texts; returns for each text a number from 0 to 1: how well it answers the question.
 Reranker = Callable[[str, Sequence[str]], Sequence[float]]
 
 
-# From the ids of what is gone and words that only it held to what is done and what has to be said.
+# Takes the ids of what is gone, the words that only those held, and a report to add what was done and has to be said.
 CleanFiles = Callable[[Collection[str], Collection[bytes], Cleaning], None]
 
 
@@ -67,45 +67,45 @@ class Tools:
     clock: Clock
     count_tokens: TokenCounter
     kinds: Kinds
-    meaning: Meaning  # which vectors can be read, and the question as vectors for them
+    meaning: Meaning  # which vectors can be read; turns a query into vectors for them
     confirm: Confirmer | None = None  # asks a person; without one, questions wait in the queue
     rerank: Reranker | None = None  # a second opinion on the hits
     times: TimeReader = english  # reads the times in a question
     patience: Patience = field(default_factory=Patience)  # waits for the reranker as long as the deadline allows
-    clean_files: CleanFiles | None = None  # takes what was erased out of files that follow the store
-    over: Callable[[], bool] = lambda: False  # whether the time of this run is up; asked between steps of bounded work
-    # The project's, for memories about its files; never asked inside a transaction.
+    clean_files: CleanFiles | None = None  # removes what was erased from files that follow the store
+    over: Callable[[], bool] = lambda: False  # whether this run's time is up; asked between steps of bounded work
+    # The project's folder, for memories about its files; never read inside a transaction.
     folder: Folder = field(default_factory=lambda: Folder(None))
     chat: ChatPort = field(default_factory=ChatPort)  # a language model, where one was named
 
 
 @dataclass(frozen=True, slots=True)
 class Proposal:
-    """What a job would do: one change, and the memories to apply it to, in this order. What concerns more than that memory, such
-    as one that is merged into another, is filled into the change-set of its step (`remember/fill.py`)."""
+    """What a job would do: one change, and the memories to apply it to, in this order. A change that affects other
+    memories too, such as a merge, fills in the change-set of its step (`remember/fill.py`)."""
 
     verb: str
     edit: Callable[[Record], Record]
     because: str
     ids: Sequence[str]
-    advice: str | Callable[[Access], str | None] | None = None  # or what somebody with that access may be told
+    advice: str | Callable[[Access], str | None] | None = None  # or a function of who may read it
     asks: Sequence[Ask] = ()  # questions for a person, each asked once; `details` name the scope
-    fill: Callable[[Record, Any], None] | None = None  # instead of the edit: the memory, and its `Changes`
-    most: int | None = None  # questions that are asked at once, of those that nobody was asked before
+    fill: Callable[[Record, Any], None] | None = None  # replaces `edit`; takes the memory and its `Changes`
+    most: int | None = None  # new questions that are asked at once
 
 
 def told(asks: Sequence[Ask], reader: Access) -> str | None:
-    """The questions that somebody with that access may be told of."""
+    """The questions that this access may be told of, as one line."""
     return "; ".join(ask.summary for ask in asks if reader.may_read(ask.details["scope"])) or None
 
 
 def itself(record: Record) -> Record:
-    """The edit of a proposal that only asks, or that fills."""
+    """The edit of a proposal that only asks questions or uses `fill`."""
     return record
 
 
 class Job(Protocol):
-    """One kind of upkeep. It only reads and proposes; `upkeep/runner.py` applies."""
+    """One kind of upkeep. A job only reads and proposes; `upkeep/runner.py` applies."""
 
     @property
     def name(self) -> str: ...
@@ -115,16 +115,16 @@ class Job(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Lane:
-    """A part of a prompt's budget. Lanes are served in order; what one does not use goes to the next. Steady ones come first;
-    for pins the share is what they get at least, and the floors of the others limit them."""
+    """A part of a prompt's budget. Lanes are served in order, and what one does not use goes to the next. Steady lanes
+    come first. For pins the share is a minimum, limited only by the floors of the other lanes."""
 
     name: str  # what goes in: one of LANES, or a scope family such as task, project, global
     share: float  # of the total or of the rest, 0 to 1
     floor: int = 0  # tokens it gets at least, while any are left
     ceiling: int | None = None  # tokens it never exceeds
-    of: Literal["total", "rest"] = "total"  # the rest is what the lanes before it did not get
-    least: float = 0.0  # the chance to matter that a memory needs to enter, where the design knows one
-    of_best: float = 0.0  # the part of the best score that it needs
+    of: Literal["total", "rest"] = "total"  # the rest is what earlier lanes did not get
+    least: float = 0.0  # the chance of mattering that a memory needs to enter, in designs that compute one
+    of_best: float = 0.0  # the fraction of the best score that a memory needs
 
     def __post_init__(self) -> None:
         checks.label(self.name, "the name of a lane")
@@ -137,7 +137,7 @@ class Lane:
         checks.share(self.of_best, f"`of_best` in the lane {self.name}")
 
 
-# Lanes that do not depend on the question: the part of a prompt that stays the same.
+# Lanes that do not depend on the query: the part of a prompt that stays the same.
 PINNED = "pinned"
 STEADY = (PINNED, "decisions", "preferences", "conventions", "known", "summaries")
 BRIDGE = "bridge"  # what other agents noted or found in a session since this one last spoke there
@@ -146,12 +146,12 @@ LANES = (*STEADY, BRIDGE, "recall")
 
 @dataclass(frozen=True, slots=True)
 class Budget:
-    """What a prompt may spend on memories. Its tokens are a fixed number, or a share of the remaining window where it is known."""
+    """What a prompt may spend on memories: a fixed number of tokens, or a share of the remaining window if that is known."""
 
     tokens: int = 1500
     share: float = 0.08
-    most: int = 5000  # tokens that the share never exceeds
-    hits: int | None = None  # memories that are recalled for a question; None: as many as the tokens may hold
+    most: int = 5000  # upper limit of the share, in tokens
+    hits: int | None = None  # memories recalled for one query; None: as many as the tokens may hold
     deadline: float | None = None  # seconds for all of it; None: no limit
 
     def __post_init__(self) -> None:
@@ -168,10 +168,10 @@ class Budget:
 class Compression:
     """How a prompt saves tokens on long memories."""
 
-    mode: Literal["cheap", "balanced", "max_quality"] = "balanced"  # where the caller names none
-    ratio: float | None = None  # of a long memory's text that is kept
-    head_tail_preserve: int = 0  # so many at the start and at the end of a prompt are shown whole, if there are more
-    middle_compress: bool = False  # the others as short as in mode cheap
+    mode: Literal["cheap", "balanced", "max_quality"] = "balanced"  # used unless the caller names one
+    ratio: float | None = None  # the fraction of a long memory's text that is kept
+    head_tail_preserve: int = 0  # so many memories at each end of a prompt are shown whole, if there are more
+    middle_compress: bool = False  # the others are as short as in mode cheap
 
     def __post_init__(self) -> None:
         checks.one_of(self.mode, "the mode of a compression", ("cheap", "balanced", "max_quality"))
@@ -181,18 +181,18 @@ class Compression:
         checks.flag(self.middle_compress, "middle_compress")
 
 
-Inject = Literal["pull", "core", "push"]  # nothing; the steady lanes; those and what matches the question
+Inject = Literal["pull", "core", "push"]  # nothing; the steady lanes; those and what matches the query
 
 
 @dataclass(frozen=True, slots=True)
 class Due:
-    """When upkeep starts automatically, one short slice at a time; None: never for that reason."""
+    """When upkeep starts by itself, one short slice at a time; None switches that trigger off."""
 
     on_open: bool = False
     uses: int | None = None  # after so many recalls and writes
     hours: float | None = None  # since the last run
-    # And when a night starts: after so many minutes in which this process was not asked for anything, where something was written
-    # since the last one; above so many memories a minute is enough.
+    # A night starts after this many minutes without a call in this process, if anything was written since the last one.
+    # With more than `above` memories, one quiet minute is enough.
     idle: float | None = None
     above: int | None = None
 
@@ -210,12 +210,12 @@ class Due:
 
 @dataclass(frozen=True, slots=True)
 class Promotion:
-    """How findings become memories: `manual` shows their points, `propose` asks a person, `auto` stores candidates; `direct`
-    waits for no points: they are candidates of the project as soon as they are found."""
+    """How findings become memories: `manual` shows their points, `propose` asks a person, `auto` stores candidates.
+    `direct` needs no points: findings become candidates of the project as soon as they are found."""
 
     mode: Literal["manual", "propose", "auto", "direct"] = "propose"
     preset: Literal["conservative", "balanced", "aggressive"] = "balanced"
-    every: int | None = None  # turns of an open session after which it is read in the background; None: at its end
+    every: int | None = None  # an open session is read in the background after this many turns; None: at its end
 
     def __post_init__(self) -> None:
         checks.one_of(self.mode, "the mode of a promotion", ("manual", "propose", "auto", "direct"))
@@ -225,13 +225,14 @@ class Promotion:
 
 
 Conflicts = Literal["flag", "supersede", "ask"]
-Twins = Literal["exact", "near"]  # a memory that is said again: in the same words; or in others too
-Files = Literal["off", "export", "mirror"]  # none; files that are only written; files that are read back too
+Twins = Literal["exact", "near"]  # what counts as saying a memory again: the same words only, or other words too
+Files = Literal["off", "export", "mirror"]  # no files; files that are only written; files that are read back too
 
 
 @dataclass(frozen=True, slots=True)
 class Design:
-    """One way to remember. `reads` names scope families, the most important first; `upkeep` keeps the store in order."""
+    """One way to remember. `reads` names scope families, the most important first; `upkeep` lists the jobs that keep
+    the store in order."""
 
     name: str
     about: str
@@ -245,9 +246,9 @@ class Design:
     conflicts: Conflicts = "flag"
     promotion: Promotion = Promotion()
     due: Due = Due()
-    twins: Twins = "exact"  # what is said again reinforces what is there
-    files: Files = "off"  # whether memories lie in files too, where the settings do not say
-    associates: bool = False  # whether what was used together is tied together
+    twins: Twins = "exact"  # saying a memory again reinforces the one that is there
+    files: Files = "off"  # whether memories are also kept as files, unless the settings decide
+    associates: bool = False  # whether memories that were used together get linked
 
     def __post_init__(self) -> None:
         checks.label(self.name, "the name of a design")

@@ -1,6 +1,7 @@
-"""What the verbs of `Memory` share: the open store, the tools, and the few common steps.
+"""What the verbs of `Memory` share: the open store, the tools, and the few steps they have in common.
 
-What is opened, `setup.py` says. Whether memory is off is asked in one place: `_caller`, by which every verb reaches the memories.
+`setup.py` decides what is opened. Whether memory is off is checked in one place: `_caller`, through which every verb
+reaches the memories.
 """
 
 import copy
@@ -43,23 +44,24 @@ if TYPE_CHECKING:
     from memorist.remember.bring import Import
     from memorist.remember.changes import Caller
 
-LEAST_TIME = 1e-6  # seconds that a recall has left once the deadline of its prompt has passed
-RECEIPTS_READ = 200  # for when something last went into a prompt; what is older than these was long ago
-WAITING_AT_MOST = 10_000  # rows that a status counts; with more it says so many
+LEAST_TIME = 1e-6  # seconds left to a recall once the deadline of its prompt has passed
+RECEIPTS_READ = 200  # receipts searched for the last prompt that got something; older ones do not matter
+WAITING_AT_MOST = 10_000  # a status counts waiting rows up to here
 MEND_MODEL = "mend it, or choose another: `memorist model list` shows them, `memorist model use NAME` uses one"
 Filter = Mapping[str, Any]
 log = logging.getLogger("memorist")
 
 
 def _clean_files(*given: Any) -> None:
-    """Erasing reaches the files that follow the store, through any door (docs/why/0043-files-follow-the-journal.md)."""
+    """Removes erased content from the files that follow the store, whichever surface erased it
+    (docs/why/0043-files-follow-the-journal.md)."""
     from memorist.files.follow import clean
 
     clean(*given)
 
 
 def ends(deadline: float | None) -> float | None:
-    """When a deadline of so many seconds will have passed, on `time.perf_counter`."""
+    """When a deadline in so many seconds passes, on the clock of `time.perf_counter`."""
     return None if deadline is None else time.perf_counter() + checks.seconds(deadline, "deadline")
 
 
@@ -71,17 +73,17 @@ def over_at(until: float | None) -> Callable[[], bool]:
 
 
 def _last_told(lines: Sequence[Receipt]) -> str:
-    """When a prompt was last given something, by the newest of these lines; one in which nothing fitted was none."""
+    """When a prompt was last given a memory, by the newest of these lines. A prompt in which nothing fitted does not count."""
     told = (line.at.isoformat(timespec="seconds") for line in lines if line.rendered is not None and line.ids)
     return next(told, "never")
 
 
 class Engine:
-    """An open memory, before it can do anything."""
+    """An open memory without its verbs."""
 
-    _held: set[Any]  # the sessions that are open in it
-    _behind: dict[Any, Any]  # what sessions were shown, by their names and accesses
-    adopted: Report | None  # what came along when this was opened, because the checkout was moved or got a remote
+    _held: set[Any]  # the sessions open in it
+    _behind: dict[Any, Any]  # what sessions were shown, by name and access
+    adopted: Report | None  # what was adopted on opening, because the checkout was moved or got a remote
 
     def __init__(
         self,
@@ -103,7 +105,7 @@ class Engine:
     ) -> None:
         check(access, space, clock, count_tokens, kinds, rerank, confirm)
         here = setup_for(path, project, space, design)
-        self.space = (access or Access(here.space)).space  # which checks its name before a file is made
+        self.space = (access or Access(here.space)).space  # checks the space's name before any file is made
         self.bus, self._held, self._behind = Bus(lambda: self.access), set(), {}
         self.design, self._process, self._problems = here.design, os.getpid(), here.told()
         self._off_because, self._here = here.off_because, here
@@ -123,8 +125,8 @@ class Engine:
         self._slices.opened(self.design, self.access)
 
     def _settle(self, here: Setup, access: Access | None) -> None:
-        """Which project this is, by all that the store knows of the folder. What the folder was until now comes along; where
-        that is not possible (a store that is only read, memory switched off), it goes on under its old name."""
+        """Decides which project this is, using what the store knows of the folder. Memories under the folder's earlier name
+        come along. Where that is not possible (a read-only store, memory switched off), the earlier name stays in use."""
         found = checkouts.Settled(here.project)
         if here.project.by_folder:
             found = checkouts.settle(here.project, self._tools.store, self.space)
@@ -159,7 +161,7 @@ class Engine:
             return False
 
     def _settle_homes(self) -> None:
-        """Once for a store from before tasks had homes. If it fails, they wait for the next time."""
+        """Gives homes to the tasks of a store from before they had any, once. If it fails, the next opening tries again."""
         if not self._tools.store.writable or self._writer.homes_are_told(self.space) or self._off_because():
             return
         try:
@@ -179,7 +181,7 @@ class Engine:
     def close(self) -> None:
         """Flushes what was only noted, writes the anchor, closes. Upkeep in the background ends with its step."""
         if os.getpid() != self._process:
-            return  # it is the parent's to close
+            return  # the parent process closes it
         self._slices.close()
         calls.keep(self._tools.chat, self._tools.store, self.space)
         try:
@@ -201,7 +203,7 @@ class Engine:
 
     @property
     def _caller(self) -> "Caller":
-        """Who reads and writes memories, with what; refused while memory is off."""
+        """Who reads and writes memories, and with which tools; raises `Refused` while memory is off."""
         must_be_ours(self._process)
         off = self._off_because()
         if off:
@@ -210,7 +212,8 @@ class Engine:
 
     @property
     def _keeper(self) -> "Caller":
-        """Who looks after the store as a whole, also while memory is off: those who work in it, not readers and skills."""
+        """Who maintains the store as a whole, even while memory is off. Only roles that may write are allowed this, not
+        readers or skills."""
         must_be_ours(self._process)
         self.access.over_the_space(self.access.surface)
         return remember.changes.Caller(self.access, self._writer, self._tools)
@@ -225,13 +228,13 @@ class Engine:
         return self._must_get(a), self._must_get(b)
 
     def _where(self, filter: Filter | None) -> Where:
-        """What is asked for; active records unless the filter speaks of states itself."""
+        """The condition for a caller's filter; only active records unless the filter mentions states."""
         where = Where.of(self.access, filter)
         return where if where.speaks_of("state") else where.also("state", "eq", "active")
 
     def _chosen(self, id: Reference | None, filter: Filter | None, states: Sequence[str]) -> tuple[Where, list[str]]:
-        """The memories that are meant: one by its id, or all that match a filter, which must not be empty. In these states,
-        unless the filter speaks of states itself. What is chosen must still fit when it is changed."""
+        """The memories that are meant: one by id, or all that match a non-empty filter. They are in these states unless
+        the filter mentions states. Each must still match when it is changed."""
         if (id is None) == (filter is None):
             raise Invalid("name one memory, or give a filter with where=; not both, and not neither")
         if id is not None:
@@ -257,20 +260,22 @@ class Engine:
         return self._tell(remember.edit.relate(find, kind, self._caller, weight, evidence))
 
     def _checked(self, given: Mapping[str, Any]) -> Draft:
-        """A draft that `remember_many` will take; while memory is off it will refuse any."""
+        """A draft that `remember_many` will accept. While memory is off it is not checked: `remember_many` refuses
+        every draft then."""
         draft = remember.gate.draft_of(given)
         if not self._off_because():
             remember.gate.check(draft, self._caller, self.home)
         return draft
 
     def _import(self, ids: Container[str], batch: str | None) -> "Import":
-        """Of exported memories: by the user, who vouches for them, else through the door of imports."""
+        """An import of exported memories: with the user's rank if the user runs it and so vouches for them, else with
+        that of imports."""
         caller = self._caller.through(replace(self.access, surface="import"))
         by = caller.with_consent() if self.access.origin == "user" else caller
         return remember.bring.Import(by, self.home, ids, batch)
 
     def _links(self, ids: Sequence[str]) -> list[Link]:
-        """The relations of these, to others that may be read."""
+        """The relations of these memories to others that may be read."""
         caller = self._caller
         return caller.store.links(caller.where, ids)
 
@@ -283,7 +288,7 @@ class Engine:
         return outcome
 
     def _kept(self, draft: Draft, outcome: Outcome) -> Outcome:
-        """What became of a draft, with the scope that it has or would have had."""
+        """The outcome of a draft, with the scope that it has or would have had."""
         if outcome.record is not None and outcome.record.kind == "turn" and outcome.outcome == "added":
             self._slices.said(outcome.record, self.design, self.access)
         return self._tell(outcome if outcome.scope else replace(outcome, scope=draft.scope or self.home))
@@ -292,15 +297,15 @@ class Engine:
         return self._tell(done) if isinstance(done, Outcome) else self._tell_all(done)
 
     def _moved(self, report: Report) -> Report:
-        """After a project got another name: this checkout is recognised by its mark from now on."""
+        """Finishes the renaming of a project: from now on its mark identifies this checkout."""
         if not report.dry_run and not self._is_known:
             self._keep_checkout()
         return self._tell_all(report)
 
     def _keep_checkout(self) -> None:
-        """The store will recognise this checkout, whatever becomes of its remote and its path."""
+        """Records this checkout's mark in the store, so that it is recognised even if its remote and path change."""
         self._is_known = True
-        with suppress(MemoristError), self._writer.transaction():  # what was remembered is stored in any case
+        with suppress(MemoristError), self._writer.transaction():  # the memory itself is stored either way
             checkouts.tell(self._here.project, self._tools.store, self.space)
 
     def _tell_all(self, report: Report) -> Report:
@@ -313,7 +318,7 @@ class Engine:
         return report
 
     def _tell_of(self, record: Record, batch: str | None, outcome: str, because: str) -> None:
-        """One event about one memory; what it tells is looked up only for those who listen."""
+        """Emits one event about one memory. The facts are looked up only if somebody listens."""
         if self.bus.is_heard:
             events = self._tools.store.journal(record=record.id, batch=batch) if batch else []
             facts = written(record, events, self._past) | {"outcome": outcome, "because": because}
@@ -323,13 +328,14 @@ class Engine:
         return "".join(record.text for record in self._tools.store.get([id], everywhere(self.space)))
 
     def _read(self, records: list[Record]) -> list[Record]:
-        """These, and word of each to those who listen."""
+        """Returns these records and emits a read event for each."""
         for record in records if self.bus.is_heard else ():
             self.bus.emit("memory:read", [(record.scope, record.home)], **read(record))
         return records
 
     def _shown(self, report: Report) -> Report:
-        """What this access may know of a report about the whole space; all of it about a project that was moved from or to here."""
+        """What this access may see of a report about the whole space. A report about moving this project to another
+        name is shown whole."""
         if report.batch and checkouts.named_by(report.batch, self._tools.store):
             return report
         seen = self._readable([*(each.id for each in report.changed), *report.left])
@@ -337,18 +343,18 @@ class Engine:
         return replace(report, changed=changed, left={id: why for id, why in report.left.items() if id in seen})
 
     def _readable(self, ids: Sequence[str]) -> set[str]:
-        """Those that this access may read, in portions: of an import there may be a hundred thousand."""
+        """Which of these this access may read. Looked up in portions: an import may have a hundred thousand."""
         found = (self._tools.store.get(some, Where(self.access)) for some in remember.edit.portions(ids))
         return {record.id for records in found for record in records}
 
     def _count_use(self) -> None:
-        """Something was recalled or written: upkeep may be due, where the design starts it by uses or by hours."""
+        """Counts a recall or a write towards upkeep, if the design starts upkeep by use, hours or idle time."""
         due = self.design.due
         if (due.uses, due.hours, due.idle, due.above) != (None,) * 4:
             self._slices.used(self.design, self.access)
 
     def _choices(self) -> choices.Choices:
-        """What was chosen for this project beside its memories."""
+        """What was chosen for this project, which is stored beside its memories."""
         return choices.chosen(self._caller.store, self.space, self.access.must_read(self._choosing))
 
     def _choose(self, **values: Any) -> choices.Choices:
@@ -356,7 +362,7 @@ class Engine:
 
     @property
     def _choosing(self) -> str:
-        """The scope for which things are chosen: a task's or a session's project."""
+        """The scope that choices are stored for: the project itself, or the home of a task or session."""
         return self.access.home_of(self.home) or self.home
 
     # ------------------------------------------------------------ steps of reading
@@ -394,21 +400,21 @@ class Engine:
         return [checkouts.Holding(name, counts.get(name, 0), name == here.scope, about.get(name)) for name in names]
 
     def _neighbours(self) -> list[checkouts.Neighbour]:
-        """Where else memories of this folder lie: under a name it had, or in a folder above. Other projects are not named."""
+        """Other places with memories of this folder: an earlier name of it, or a folder above. Other projects are not named."""
         directory, store = self._here.directory, self._tools.store
         if directory is None or not self.access.may_read(self.project.scope):
             return []
         return checkouts.neighbours(self.project, self._here.project, directory, store, self.space)
 
     def _note(self, answer: Recall, took: float, query: "Query", **more: Any) -> None:
-        """The line of the recall log, and word to those who listen."""
+        """Writes the line of the recall log and emits the event."""
         line = recall.pipeline.receipt_for(answer, took, query.session, self.access, self._tools)
         self._writer.note(replace(line, **more))
         self._slices.asked(query, answer, self.design, self.access)
-        if more:  # a prompt's receipt is in the log before the caller has it
+        if more:  # a prompt's receipt must be in the log before the caller gets it
             self._writer.flush()
         read = [(scope, self.access.home_of(scope)) for scope in answer.scopes]
-        # Its words are those of the project it is asked in.
+        # The words of a query belong to the project in which it is asked.
         places = [(self.access.home or self.project.scope, None), *read]
         ids = [hit.record.id for hit in answer]
         self.bus.emit("memory:search", places, query=answer.query, results=len(answer), ids=ids)
@@ -445,7 +451,7 @@ class Engine:
         return prompt.context.context(plan, recalled, keep, self.access, tools, caller.writer.digest)
 
     def _chosen_budget(self) -> int | None:
-        """What was chosen for this project. Where the store cannot say, the rest of the way will find out why."""
+        """The budget chosen for this project. If the store cannot be read, the steps after this report why."""
         if self.access.may_read(self._choosing):
             with suppress(MemoristError):
                 chosen = choices.chosen(self._tools.store, self.space, self._choosing).budget
@@ -455,7 +461,7 @@ class Engine:
     # ------------------------------------------------------------ what a user asks for first
 
     def _facts(self) -> dict[str, Any]:
-        """What this memory is and holds. Counted from what is kept anyway; what is in order is not mentioned."""
+        """The facts that `status` shows. They are counted from what is stored anyway; what is in order is left out."""
         store, access = self._tools.store, self.access
         waiting = remember.consent.waiting(access, store)
         known = {
@@ -485,13 +491,13 @@ class Engine:
         }
 
     def _whose(self) -> dict[str, str]:
-        """The folder of the project, and what the user should know about its name."""
+        """The folder of the project, and where else memories of it are."""
         folder = {"project_folder": str(self.project.root)} if self.project.root else {}
         elsewhere = "; ".join(map(str, self._neighbours()))
         return folder | ({"elsewhere": elsewhere} if elsewhere else {})
 
     def _lately(self) -> dict[str, Any]:
-        """How much there is of what this access may read, what became of it, and when the store was last looked after."""
+        """How much of what this access may read is stored, what became of it, and when upkeep last ran."""
         store, who = self._tools.store, self.access
         mine = [line for line in store.receipts(who.space, RECEIPTS_READ) if remember.edit.may_show(line, who)]
         size = asdict(store.size(Where(who)))
@@ -511,14 +517,14 @@ class Engine:
         }
 
     def _began(self) -> str:
-        """When this space got its first memory."""
+        """When the first memory of this space was stored."""
         store = self._tools.store
         first = store.find(everywhere(self.space), Order("number", ascending=True), 1)
         events = store.journal(record=first[0].id) if first else []
         return events[0].at.isoformat(timespec="seconds") if events else "not yet"
 
     def _unusable_models(self) -> list[Diagnosis]:
-        """The models that were named and cannot be used, which using each of them once tells."""
+        """The configured models that cannot be used, found by using each of them once."""
         embedder, problem = self._tools.meaning.embedder(), self._tools.meaning.problem
         wrong = {
             "embedder": problem or (trouble(embedder) if embedder else None),
@@ -527,7 +533,7 @@ class Engine:
         return [Diagnosis(False, name, problem, MEND_MODEL) for name, problem in wrong.items() if problem]
 
     def _vectors(self) -> dict[str, Any]:
-        """Which embedder this process has, which vectors the store has, how many rows wait for one, and what to do then."""
+        """Which embedder this process has, which vectors the store has, how many rows wait for one, and what to do about them."""
         meaning = self._tools.meaning
         living, made = meaning.living(), [each.embedder() for each in meaning.models]
         waiting, names = meaning.waiting(WAITING_AT_MOST), [shown(each.name) if each else NONE for each in made]

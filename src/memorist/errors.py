@@ -126,7 +126,7 @@ def meant(word: object, known: Iterable[str]) -> str:
     >>> meant("descision", ["decision", "fact"])
     "; did you mean 'decision'?"
     """
-    from difflib import get_close_matches  # which only a mistake needs
+    from difflib import get_close_matches  # imported late: only a mistake needs it
 
     alike = get_close_matches(str(word)[:60].lower(), list(known), 1, 0.75)
     return f"; did you mean {alike[0]!r}?" if alike else ""

@@ -1,12 +1,13 @@
-"""The folder of a project, as far as memories look at its files: which of them may be read at all, what they hold, and whether
-they are still what they were.
+"""A project's folder, as far as memories depend on its files: which of them may be read, what they hold, and whether they
+have changed.
 
-Nothing outside the folder is read, whatever a link says; nor is what `.gitignore`, `.git/info/exclude` or `.secretsignore` name,
-nor any `.env*`, nor the files of version control itself. A file may be replaced by a pipe, a folder or a link, or be gone,
-between two looks at it: so it is opened without waiting and without following, and judged by what was opened.
+Nothing outside the folder is read, even through a link. Nor is anything that `.gitignore`, `.git/info/exclude` or
+`.secretsignore` excludes, any `.env*`, or the files of version control itself. A file may turn into a pipe, a folder or a
+link, or vanish, between two looks at it. So it is opened without blocking and without following links, and what was opened
+is checked.
 
-A file is recognised by a digest of its bytes. It is kept with a memory in `data["file_hashes"]`, by the path below the folder, and
-compared when the memory is recalled. A digest is computed again only if size, time or inode changed.
+A file is recognised by a digest of its bytes. The digest is kept with a memory in `data["file_hashes"]`, by the path below
+the folder, and compared when the memory is recalled. It is computed again only if the file's size, time or inode changed.
 """
 
 import hashlib
@@ -26,22 +27,22 @@ from memorist.text.visible import quoted
 WORST_FIRST: tuple[Freshness, ...] = ("stale", "unverifiable", "fresh")
 HASHES = "file_hashes"  # in a record's data
 MOST_HASHED = 10  # files of one memory
-LARGEST_HASHED = 16 << 20  # bytes; what is larger is no text that memories are about
-LARGEST_RULES = 1 << 20  # bytes of a file of rules
+LARGEST_HASHED = 16 << 20  # bytes; larger files are not texts that memories are about
+LARGEST_RULES = 1 << 20  # bytes of an ignore file
 HASH_LENGTH = 32  # hexadecimal digits of SHA-256
-SETTLED = 2.0  # seconds after which a file's time tells a later change
-MOST_KNOWN = 4096  # files whose digests are remembered
+SETTLED = 2.0  # seconds; older modification times reveal any later change
+MOST_KNOWN = 4096  # files whose digests are cached
 IGNORING = (".gitignore", ".secretsignore")
 EXCLUDED = ".git/info/exclude"
 VERSION_CONTROL = frozenset((".git", ".hg", ".svn"))
 FILLED = ("__pycache__", "node_modules", "venv")  # folders that tools fill
-# Reading a pipe without a writer would block for ever.
+# Opening a pipe that has no writer would block for ever.
 _READ = os.O_RDONLY | getattr(os, "O_BINARY", 0) | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_NOFOLLOW", 0)
 _Stamp = tuple[int, int, int]  # size, time and inode
 
 
 class Folder:
-    """A project's folder; without one, no file is looked at. `here` is where the caller works in it."""
+    """A project's folder; without one, no file is read. `here` is the directory the caller works in."""
 
     def __init__(self, root: Path | None, here: Path | None = None) -> None:
         self.root, self.here = root, here or root
@@ -53,13 +54,13 @@ class Folder:
 
     @property
     def mark(self) -> str:
-        """Tells this checkout of a project from others on this machine."""
+        """Distinguishes this checkout of a project from others on this machine."""
         return hash_of(os.fsencode(self._real))[:8]
 
     # ------------------------------------------------------------ what files hold
 
     def hashes(self, paths: Iterable[str]) -> dict[str, str]:
-        """The digests of those of these that are files here and may be read, by their paths below the folder."""
+        """The digests of the given files that lie here and may be read, by their paths below the folder."""
         found: dict[str, str] = {}
         for path in paths:
             name = self.name_of(path)
@@ -69,7 +70,7 @@ class Folder:
         return found
 
     def freshness(self, kept: object) -> Freshness | None:
-        """Whether the files with these digests are what they were; None if nothing is known of any, or there is no folder."""
+        """Whether the files with these digests are unchanged; None if nothing is known about any of them, or there is no folder."""
         if self.root is None or not isinstance(kept, Mapping) or not kept:
             return None
         answers = {self._compared(name, digest) for name, digest in list(kept.items())[:MOST_HASHED]}
@@ -81,7 +82,7 @@ class Folder:
         return "unverifiable" if now is None else "fresh" if now == digest else "stale"
 
     def hash_of(self, name: str) -> str | None:
-        """The digest of that file of the folder; None if it cannot be read, or is too large."""
+        """The digest of this file of the folder; None if it cannot be read or is too large."""
         try:
             with self._opened(name) as file:
                 stamp, moment = _stamp(os.fstat(file.fileno())), time.time()
@@ -103,7 +104,7 @@ class Folder:
         self._known[name] = (stamp, digest)
 
     def content(self, name: str, room: int) -> tuple[bytes, float]:
-        """The bytes of that file of the folder, and when it was changed. `Invalid` says why it cannot be read."""
+        """The bytes of this file of the folder, and when it was changed; raises `Invalid` if it cannot be read."""
         try:
             with self._opened(name) as file:
                 raw, changed = file.read(room + 1), os.fstat(file.fileno()).st_mtime
@@ -125,7 +126,8 @@ class Folder:
     # ------------------------------------------------------------ which files there are
 
     def name_of(self, path: str) -> str | None:
-        """The path below the folder of a file that may be read: given from the folder, from where the caller works, or whole."""
+        """The path below the folder of a file that may be read. The given path may be relative to the folder or to
+        `here`, or absolute."""
         return self._readable(path, self.root) or self._readable(path, self.here)
 
     def _readable(self, path: str, start: Path | None) -> str | None:
@@ -133,12 +135,12 @@ class Folder:
         return name if name and not self.is_ignored(name) and self._place(name).is_file() else None
 
     def below(self, path: str | Path) -> str | None:
-        """Where that path lies below the folder, links resolved; "" for the folder itself, None outside of it."""
+        """The path below the folder, with links resolved; "" for the folder itself, None outside of it."""
         if self.root is None:
             return None
         try:
             inner = os.path.relpath(os.path.realpath(path), self._real)
-        except (OSError, ValueError):  # a character that no path has; another drive
+        except (OSError, ValueError):  # a character no path may have; another drive
             return None
         name = inner.replace(os.sep, "/")
         return None if name == ".." or name.startswith("../") else "" if name == "." else name
@@ -147,8 +149,8 @@ class Folder:
         return self._place(name).is_dir()
 
     def walk(self, top: str = "") -> Iterator[str]:
-        """The files below that folder of the folder, in the order of their names; neither links, nor what is hidden, ignored or
-        filled by tools, nor other checkouts."""
+        """The files below this folder of the folder, sorted by name within each. Links, hidden and ignored folders,
+        folders that tools fill, and other checkouts are left out."""
         for here, folders, files in os.walk(self._place(top)):
             name = self.below(here)
             if name is None or (name and not VERSION_CONTROL.isdisjoint((*folders, *files))):
@@ -165,7 +167,7 @@ class Folder:
         return not hidden and not self.is_ignored(name, folder=True, inside=True)
 
     def is_ignored(self, name: str, folder: bool = False, inside: bool = False) -> bool:
-        """Whether that path below the folder is not to be read; `inside`: the folders above it are known to be read."""
+        """Whether this path below the folder must not be read; `inside`: the folders above it are known to be readable."""
         parts = name.split("/")
         if any(part in VERSION_CONTROL or part.lower().startswith(".env") for part in parts):
             return True
@@ -173,14 +175,14 @@ class Folder:
         return any(_named(rules, parts, n, folder) for rules in self._rules_above(parts) for n in levels)
 
     def _rules_above(self, parts: Sequence[str]) -> Iterator[list[tuple[int, Rules]]]:
-        """The rules that may speak of a path, for each sort of them: with how deep they lie, the nearest first."""
+        """The rules that may apply to a path, one list for each kind of ignore file: each with its depth, the nearest first."""
         for sort in IGNORING:
             depths = range(len(parts) - 1, -1, -1)
             found = [(depth, self._rules_of("/".join((*parts[:depth], sort)))) for depth in depths]
             yield [*found, (0, self._rules_of(EXCLUDED))] if sort == ".gitignore" else found
 
     def _rules_of(self, file: str) -> Rules:
-        """The rules in that file, none where there is none. One that is there and cannot be read hides everything."""
+        """The rules in this file; none if it does not exist. A file that exists but cannot be read excludes everything."""
         try:
             facts = os.stat(f"{self._real}/{file}")  # noqa: PTH116  (a path object costs as much as the look)
         except (FileNotFoundError, NotADirectoryError):
@@ -195,7 +197,7 @@ class Folder:
 
     def _read_rules(self, place: Path) -> Rules:
         try:
-            name = self.below(place) or ""  # of a link, what it leads to
+            name = self.below(place) or ""  # the target, if it is a link
             return rules_of(self.content(name, LARGEST_RULES)[0].decode("utf-8", "surrogateescape"))
         except Invalid:
             return EVERYTHING
@@ -216,7 +218,7 @@ def hash_of(raw: bytes) -> str:
 
 
 def _named(rules: Iterable[tuple[int, Rules]], parts: Sequence[str], n: int, folder: bool) -> bool:
-    """Whether the rules name the first `n` parts of a path: the nearest ones that speak of it decide."""
+    """Whether the rules exclude the first `n` parts of a path: the nearest rules that mention it decide."""
     is_folder = folder or n < len(parts)
     said = (ignores(each, "/".join(parts[depth:n]), is_folder) for depth, each in rules if each and depth < n)
     return next((answer for answer in said if answer is not None), False)

@@ -40,12 +40,12 @@ KindName = (
         "fact", "entity", "note", "discovery", "file_change", "progress", "task_progress", "reasoning", "tool_output",
         "summary", "turn", "document", "narrative", "task", "gap", "cluster", "session",
     ]
-    | str  # one of your own
+    | str  # a kind of your own
 )  # fmt: skip
 MEMORY, TURNS, DOCUMENTS, ARCHIVE = "memory", "turns", "documents", "archive"
 LAYERS = (MEMORY, TURNS, DOCUMENTS, ARCHIVE)
 
-# What a user may say of a kind; bounded, so that no weight drowns relevance.
+# Bounds of what a user may set for a kind, so that no weight drowns relevance.
 BOUNDS = {"importance": (0, 1), "ttl_days": (1, 100_000), "half_life_days": (0.01, 100_000), "weight": (0.5, 2)}
 
 
@@ -58,7 +58,7 @@ def _number(name: str, key: str, value: object) -> float:
 
 @dataclass(frozen=True, slots=True)
 class Kind:
-    """One kind, and what it decides."""
+    """One kind, and the defaults it sets."""
 
     name: str
     importance: float = 0.5
@@ -66,10 +66,10 @@ class Kind:
     half_life_days: float | None = None  # None: it does not fade
     weight: float = 1.0
     layer: str = MEMORY
-    recalled: bool = True  # found unless other kinds are asked for
+    recalled: bool = True  # found even when no kinds are asked for
     deduplicated: bool = True  # an exact twin reinforces instead of adding
     append_only: bool = False  # never revised, never superseded
-    kept: tuple[str, ...] = ()  # keys of its data that verbs of their own change, and `revise` does not
+    kept: tuple[str, ...] = ()  # keys of its data that only their own verbs change, not `revise`
 
     def __post_init__(self) -> None:
         if self.layer not in LAYERS:
@@ -111,8 +111,8 @@ _TABLE = (
 
 
 class Kinds(dict[str, Kind]):
-    """Kinds by their names. A name that is not among them is that of a plain kind: a memory whose kind another process added,
-    or whose kind was taken out of the settings, must be found all the same."""
+    """Kinds by name. An unknown name is treated as a plain kind: memories must still be found if another process added
+    their kind, or if it was removed from the settings."""
 
     def __missing__(self, name: str) -> Kind:
         return Kind(name)
@@ -131,7 +131,7 @@ ALIASES: Mapping[str, str] = MappingProxyType(
     }
 )
 
-# What verbs of their own keep, each with a shape that those rely on: who only hands in a text does not choose these.
+# Kinds written only by verbs of their own, which rely on a certain shape; a caller with just a text cannot choose them.
 KEPT_BY: Mapping[str, str] = MappingProxyType(
     {
         "session": "`session` opens one",
@@ -141,10 +141,10 @@ KEPT_BY: Mapping[str, str] = MappingProxyType(
     }
 )
 
-# A founding document's own names for two of ours: they stay what they were called, and questions mean both.
+# A founding document's own names for two of our kinds: memories keep the name they got, and queries for one find both.
 LIKE: Mapping[str, str] = MappingProxyType({"discovery": "note", "task_progress": "progress"})
 
-# The sections of a MEMORY.md, by kind; all other kinds stand in the last of them.
+# The sections of a MEMORY.md by kind; all other kinds go into the last of them.
 SECTIONS: Mapping[str, str] = MappingProxyType(
     {"decision": "Key Decisions", "preference": "User Preferences", "summary": "Session Summaries"}
 )
@@ -152,7 +152,7 @@ OTHER_SECTION = "Project Context"
 
 
 def kind_named(name: str, kinds: Mapping[str, Kind] = KINDS) -> Kind:
-    """The kind of that name or alias, among these.
+    """The kind with this name or alias, among these.
 
     >>> kind_named("claim").name
     'fact'

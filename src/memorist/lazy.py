@@ -1,5 +1,5 @@
-"""What keeps the start of a program short: modules that are loaded when they are first used, and dataclasses that cost little to
-make, so that a command pays only for what it does."""
+"""What makes programs start fast: modules that load on first use, and dataclasses that are cheap to make, so that a
+command pays only for what it does."""
 
 import dataclasses
 import gc
@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 
 def modules(package: str, names: Collection[str]) -> Callable[[str], Any]:
-    """The `__getattr__` of a package whose modules are named here: `package.name` imports it."""
+    """The `__getattr__` of a package: `package.name` imports one of the named modules."""
 
     def load(name: str) -> Any:
         if name in names:
@@ -24,8 +24,8 @@ def modules(package: str, names: Collection[str]) -> Callable[[str], Any]:
 
 @contextmanager
 def for_good() -> Iterator[None]:
-    """Around what a server loads when it starts. It makes very much and drops next to nothing, so it is not searched for garbage:
-    neither meanwhile, which costs an eighth of the time, nor ever after."""
+    """Wraps the loading done by a server when it starts. That creates many objects and drops almost none, so they are
+    kept from the garbage collector: while they are made, which would cost an eighth of the time, and ever after."""
     gc.disable()
     try:
         yield
@@ -35,7 +35,7 @@ def for_good() -> Iterator[None]:
 
 
 class Module:
-    """A module for a name at the top of another: it is loaded when something of it is first used."""
+    """A lazy import for the top of a module: loads when one of its attributes is first used."""
 
     def __init__(self, name: str) -> None:
         self._module = name
@@ -49,12 +49,12 @@ class Module:
 
 
 def _dataclass(*, frozen: bool = False, slots: bool = False, repr: bool = True, eq: bool = True) -> Any:
-    """As `dataclasses.dataclass`, for a fraction of its time: what that compiles for each class is shared by all of them here, and
-    `__init__` is compiled when the first value is made. A cold command loads nearly two hundred classes, and uses half of them
-    (docs/why/0066-a-hook-in-little-time.md)."""
+    """`dataclasses.dataclass` for a fraction of its time. What that compiles for each class is shared by all classes
+    here, and `__init__` is compiled when the first value is made. A cold command loads nearly two hundred classes, and
+    uses half of them (docs/why/0066-a-hook-in-little-time.md)."""
 
     def made(cls: type) -> type:
-        if any(map(dataclasses.is_dataclass, cls.__bases__)):  # the standard library knows what is inherited
+        if any(map(dataclasses.is_dataclass, cls.__bases__)):  # only the standard library handles inherited fields
             return dataclasses.dataclass(frozen=frozen, slots=slots, repr=repr, eq=eq)(cls)
         own = {name: part for name, part in cls.__dict__.items() if name not in ("__dict__", "__weakref__")}
         found: Any = dataclasses.dataclass(init=False, repr=False, eq=False, slots=slots)(cls)
@@ -69,20 +69,21 @@ def _dataclass(*, frozen: bool = False, slots: bool = False, repr: bool = True, 
     return made
 
 
-FIRST_VALUES = 4  # of a class
-LARGE = 6  # fields of a frozen class from which on it pays to fill it as another
+FIRST_VALUES = 4  # of a class, made before its real `__init__` is compiled
+LARGE = 6  # fields; a frozen class with at least so many is filled through its twin
 
 
 def _put(cls: type, own: Mapping[str, Any], parts: Mapping[str, Any]) -> None:
-    """What a class says itself holds; that it has no hash, because it is compared in its own way, is not said by it."""
+    """Sets these parts, unless the class defines them itself. A `__hash__` of None, which Python sets beside `__eq__`,
+    does not count."""
     for name, part in parts.items():
         if own.get(name) is None:
             setattr(cls, name, part)
 
 
 def _first_init(cls: Any, own: dict[str, Any], frozen: bool) -> Callable[..., None]:
-    """An `__init__` for the first few values, of which most classes never see more. Then it puts the real one in its place: that of
-    a twin, which the library makes; and at once where it cannot say what was meant, or what is wrong."""
+    """An `__init__` for the first few values; most classes never get more. After those it replaces itself with the real
+    one, taken from a twin that the standard library makes; at once if the arguments are unusual or wrong."""
     fields, first = dataclasses.fields(cls), iter(range(FIRST_VALUES))
 
     def init(one: Any, *given: Any, **named: Any) -> None:
@@ -105,12 +106,12 @@ def _first_init(cls: Any, own: dict[str, Any], frozen: bool) -> Callable[..., No
 
 
 class _Signature:
-    """What a class takes, for whoever asks: then its real `__init__` is made, which knows."""
+    """The signature of a class on demand: asking for it compiles the real `__init__`."""
 
     def __get__(self, one: Any, cls: Any) -> Any:
-        if one is not None:  # it may be called itself, and that takes something else
+        if one is not None:  # a callable instance has a signature of its own
             raise AttributeError("__signature__")
-        from inspect import signature  # which a command needs not
+        from inspect import signature  # imported late: commands do not need it
 
         getattr(cls.__init__, "settle", lambda: None)()
         found = signature(cls.__init__)
@@ -118,7 +119,7 @@ class _Signature:
 
 
 def _twin(cls: Any, own: Mapping[str, Any], **how: bool) -> Any:
-    """The same class as the library makes it."""
+    """The same class, made by the standard library."""
     return dataclasses.dataclass(repr=False, eq=False, **how)(
         type(cls.__name__, cls.__bases__, {**own, "__qualname__": cls.__qualname__})
     )
@@ -129,13 +130,14 @@ def _is_large(cls: Any, frozen: bool) -> bool:
 
 
 def _quick_init(cls: Any, own: Mapping[str, Any]) -> Callable[..., None]:
-    """The usual one of a frozen class asks for each value whether it may be set. This one sets them while the value is of a twin
-    that anybody may change, with the same slots, in a third of the time: questions make them by the hundred."""
+    """A fast `__init__` for a large frozen class. The usual one checks for each field whether it may be set. This one
+    turns the value into a mutable twin with the same slots while it is filled, which takes a third of the time: queries
+    make such values by the hundred."""
     twin, change = _twin(cls, own, slots=True), object.__setattr__
     fill, usual = twin.__init__, cache(lambda: _twin(cls, own, frozen=True).__init__)
 
     def init(one: Any, *given: Any, **named: Any) -> None:
-        if one.__class__ is not cls:  # a class that follows on it may keep its values elsewhere
+        if one.__class__ is not cls:  # a subclass may store its values elsewhere
             usual()(one, *given, **named)
             return
         change(one, "__class__", twin)
@@ -148,7 +150,7 @@ def _quick_init(cls: Any, own: Mapping[str, Any]) -> Callable[..., None]:
 def _values(
     fields: tuple["dataclasses.Field[Any]", ...], given: tuple[Any, ...], named: dict[str, Any]
 ) -> dict[str, Any] | None:
-    """The value of each field; None where that is not as plain as usual."""
+    """The value of each field; None if the fields or arguments are unusual."""
     found = dict(zip((each.name for each in fields), given, strict=False)) | named
     if len(found) != len(given) + len(named) or not all(each.init and not each.kw_only for each in fields):
         return None
@@ -186,7 +188,7 @@ def _refuse(one: Any, name: str, value: Any = None) -> None:
 
 
 def _restore(one: Any, state: Any) -> None:
-    """What a copy, or a pickle, has of a frozen value."""
+    """Restores the state of a frozen value that is copied or unpickled."""
     for part in state if isinstance(state, tuple) else (state,):
         for name, value in (part or {}).items():
             object.__setattr__(one, name, value)

@@ -585,8 +585,8 @@ class Memory(Association):
         ]
 
     def _answer_to(self, gap: Record, user: str | None) -> Record | None:
-        """What answers a gap by its words and meaning: no model is asked for a list. What a judge had before it and did not want
-        is no answer, so where there is one it must have come, or changed, since."""
+        """A memory that answers a gap by its words and meaning; a list does not call a model. The judge has already rejected
+        what was there when the gap was noted, so where there is a judge, an answer must have come or changed since."""
         tools, rules = self._caller.tools, recall.pipeline.unjudged(self.design)
         query = recall.pipeline.Query(remember.gaps.said(gap), remember.gaps.FEW_ANSWERS, user=user)
         hits, _ = recall.pipeline.answer(query, self.access, self._homes, rules, tools)
@@ -665,7 +665,7 @@ class Memory(Association):
         detail = f"{audit.events:,} events, {audit.records:,} records" if audit.ok else "; ".join(audit.problems[:5])
         found += remember.erase.checked(store, self.space)
         found += remember.consent.checked(store, self.space)
-        with suppress(StoreDamaged):  # which the first checks have told
+        with suppress(StoreDamaged):  # the first checks have reported it
             found += remember.homes.checked(keeper)
         found += [Diagnosis(False, "settings", problem, "mend it, or take it out") for problem in self._problems]
         found += self._unusable_models() + upkeep.night.checked(store, self.access)

@@ -1,7 +1,7 @@
-"""What all nouns share: how they look as plain data, on one line, and as a table in a notebook.
+"""What all nouns share: plain data, a one-line form, and a table for notebooks.
 
-`to_dict` is the one implementation: the command line prints it with `--json`. Lines and tables show nothing that a screen would
-obey or hide, and tables escape everything.
+`to_dict` is the only conversion: the command line prints it with `--json`. Lines and tables show no characters that a
+screen would hide or obey, and tables escape everything.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -22,31 +22,31 @@ Table = tuple[Sequence[str], Sequence[Sequence[Any]]]  # heads and rows
 
 
 class Noun:
-    """A value of ours."""
+    """The base of every value that verbs return."""
 
     __slots__ = ()
 
     def to_dict(self) -> dict[str, Any]:
-        """The same as dicts, lists, texts and numbers, for JSON: times in ISO form, bytes in hex."""
+        """The value as dicts, lists, texts and numbers, for JSON: times in ISO form, bytes in hex."""
         names, values = _read_by(cast(Any, type(self)))
         return {
             name: value if type(value) in AS_THEY_ARE else plain(value)
             for name, value in zip(names, values(self), strict=True)
         }
 
-    def __repr__(self) -> str:  # of those that are dataclasses with repr=False
+    def __repr__(self) -> str:  # for dataclasses with repr=False
         return f"<{type(self).__name__} {self._line()}>"
 
     def _line(self) -> str:
-        """What it is, on one line."""
+        """The value on one line."""
         return ", ".join(f"{name}: {line(in_words(value))}" for name, value in self._told())
 
     def _table(self) -> Table:
-        """What a notebook shows."""
+        """The table that a notebook shows."""
         return (type(self).__name__, ""), self._told()
 
     def _told(self) -> list[tuple[str, Any]]:
-        """Its fields that say anything."""
+        """The fields that have anything to show."""
         told = ((field.name, getattr(self, field.name)) for field in fields(self))  # type: ignore[arg-type]
         return [(name, value) for name, value in told if value not in (None, "", (), [], {})]
 
@@ -63,14 +63,14 @@ class Noun:
 
 @cache
 def _read_by(kind: type) -> tuple[tuple[str, ...], Callable[[Any], Sequence[Any]]]:
-    """The fields of a kind of noun, and what reads all of them at once."""
+    """The field names of a noun class, and a function that reads all of them at once."""
     names = tuple(field.name for field in fields(kind))
     return names, attrgetter(*names) if len(names) > 1 else lambda noun: [getattr(noun, name) for name in names]
 
 
 def plain(value: Any) -> Any:
-    """A value of ours in JSON's terms."""
-    write = USUALLY.get(type(value))  # a server writes an answer of a thousand values for each question
+    """A value in JSON's terms."""
+    write = USUALLY.get(type(value))  # fast path: a server writes a thousand values per answer
     if write is not None:
         return write(value)
     if isinstance(value, Noun):
@@ -99,8 +99,8 @@ USUALLY: Mapping[type, Callable[[Any], Any]] = {
 
 
 def spread(value: Any) -> Any:
-    """A value that JSON does not know, in terms that it does, for a writer of JSON that asks again for what is in it: as `plain`,
-    without the copy in between. Names in mappings must be texts."""
+    """Converts one level of a value that JSON does not know, for a JSON writer that calls it again for the contents:
+    like `plain`, without the copy in between. Keys of mappings must be texts."""
     if not isinstance(value, Noun) or type(value).to_dict is not Noun.to_dict:
         return plain(value)
     names, values = _read_by(cast(Any, type(value)))
@@ -119,7 +119,7 @@ def in_words(value: Any) -> str:
 
 
 def line(text: str, longest: int = SHOWN_ON_A_LINE) -> str:
-    """The beginning of a text on one line; what shows nothing, or orders a screen about, is written as an escape."""
+    """The beginning of a text on one line. Characters that are invisible, or that control a screen, are escaped."""
     some = " ".join(text[: 4 * longest].split())
     hidden = unseen(some)
     said = "".join(c if c.isprintable() and c not in hidden else c.encode("unicode_escape").decode() for c in some)

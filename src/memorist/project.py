@@ -1,14 +1,15 @@
 """Which project is this? Every surface asks here, so a write through one is found through all the others (W4-1).
 
-Three answers, the surest first: a given name; the version-control remote, which stays the same when a checkout is moved or
-cloned again (W4-9); the path. `how` records which one it was, because an answer by path ends when the folder moves. All
-worktrees of a repository are one project, and a submodule is its own. The files of git and Mercurial are read directly: starting
-`git` costs more than a recall, and it may be missing. Only the host and path of a remote's address are used: users, passwords,
-ports and queries never reach an id, and an address that cannot be parsed safely is not used at all.
+Three answers, the surest first: a given name; the version-control remote, which stays the same when a checkout is moved
+or cloned again (W4-9); the path. `how` records which one was used, because an answer by path is lost when the folder
+moves. All worktrees of a repository are one project, and a submodule is its own. The files of git and Mercurial are
+read directly: starting `git` costs more than a recall, and it may be missing. Only the host and path of a remote's
+address are used: users, passwords, ports and queries never reach an id, and an address that cannot be parsed safely is
+not used at all.
 
-The nearest `.git` decides, because git refuses to track one: nothing that was cloned can contain it. An `.hg` can be tracked, so
-it counts only outside of any git checkout. For the same reason a checkout that was moved or got a remote is recognised again by
-a random mark in its `.git`; what the mark stands for only the store knows (`store/checkouts.py`).
+The nearest `.git` decides, because git refuses to track one, so no clone can contain it. An `.hg` can be tracked, so it
+counts only outside of any git checkout. For the same reason a checkout that was moved or got a remote is recognised by
+a random mark in its `.git`; only the store knows what the mark stands for (`store/checkouts.py`).
 """
 
 import os
@@ -33,8 +34,8 @@ How = Literal["named", "remote", "path", "renamed", "default"]
 
 _LONGEST_ID = Scope.LONGEST - len("project/")
 _LONGEST_FOLDER_NAME = 60
-_CONFIG_BYTES = 1 << 20  # no honest repository configuration is longer
-MARK_NAME = "memorist"  # of the file with a checkout's mark, beside git's own files
+_CONFIG_BYTES = 1 << 20  # larger than any honest repository configuration
+MARK_NAME = "memorist"  # the file with a checkout's mark, beside git's own files
 _MARK = re.compile(r"[0-9a-f]{32}")
 
 
@@ -46,17 +47,17 @@ class Project:
     how: How
     name: str
     root: Path | None
-    home: Path | None = field(default=None, compare=False)  # of a checkout: what all its worktrees share
-    own: Path | None = field(default=None, compare=False)  # of a checkout: the folder of git's or Mercurial's own files
+    home: Path | None = field(default=None, compare=False)  # of a checkout: the folder that all its worktrees share
+    own: Path | None = field(default=None, compare=False)  # of a checkout: where git or Mercurial keeps its files
 
     @property
     def by_folder(self) -> bool:
-        """Whether the folder decided, and not a name."""
+        """Whether the folder decided which project it is, rather than a name."""
         return self.how in ("remote", "path")
 
     @property
     def own_root(self) -> Path | None:
-        """The folder that its files are named below; a project that was named may be named from anywhere, and has none."""
+        """The folder that file names are relative to; None for a project given by name, which can be used from anywhere."""
         return None if self.how == "named" else self.root
 
 
@@ -81,13 +82,13 @@ def _by_folder(root: Path) -> Project:
 
 
 def repository_root(directory: Path) -> Path | None:
-    """The folder of the checkout that this directory lies in; None outside any repository."""
+    """The root folder of the checkout that contains this directory; None outside any repository."""
     marker = _marker(_resolved(directory))
     return marker.parent if marker else None
 
 
 def earlier_names(project: Project, directory: Path) -> dict[str, str]:
-    """What this very folder was called while it had no remote, or was no part of the repository yet; with the reason."""
+    """The projects that this folder was before it had a remote or was part of the repository, each with the reason."""
     if project.home is None or project.root is None:
         return {}
     here, found = _resolved(directory), dict[str, str]()
@@ -101,8 +102,8 @@ def earlier_names(project: Project, directory: Path) -> dict[str, str]:
 
 
 def parents_of(project: Project) -> list[Project]:
-    """Outside of version control, the folders above that may be the project of this one, the nearest first. The user's home,
-    what holds it and what everybody may write to (/tmp) are no project of the folders in them."""
+    """Outside of version control: the folders above that may be the same project, the nearest first. The user's home,
+    the folders above it and folders that everybody may write to (/tmp) are never the project of a folder in them."""
     found: list[Project] = []
     if project.root is None or project.own is not None:
         return found
@@ -132,14 +133,14 @@ def _is_shared(folder: Path) -> bool:
 
 
 def mark_of(own: Path | None) -> str | None:
-    """The mark that lies in this folder of git's own files."""
+    """The mark in this folder of git's own files."""
     said = None if own is None else _read(own / MARK_NAME)
     return said.strip() if said and _MARK.fullmatch(said.strip()) else None
 
 
 def make_mark(own: Path) -> str | None:
-    """Puts a new mark there, also in place of one that belongs to the checkout this one was copied from. None: it cannot be
-    written, and the checkout will not be recognised once it is moved."""
+    """Writes a new mark there. It replaces a mark that was copied along with the checkout. Returns None if it cannot be
+    written: the checkout will then not be recognised once it is moved."""
     mark, new = secrets.token_hex(16), own / f"{MARK_NAME}.new"
     try:
         with suppress(FileNotFoundError):
@@ -159,7 +160,7 @@ def _by_name(named: str, root: Path | None) -> Project:
     if not isinstance(named, str):
         raise Invalid(f"a project's name must be text such as 'atlas', not {type(named).__name__}")
     name = unicodedata.normalize("NFC", named.strip()).removeprefix("project/")
-    if "://" in name:  # not repeated in the message: addresses carry passwords
+    if "://" in name:  # left out of the message: addresses carry passwords
         raise Invalid(
             "a project's name cannot be an address; write it as 'github.com/owner/repo', or any name you like"
         )
@@ -177,7 +178,7 @@ def _by_remote(address: str, home: Path, root: Path) -> Project | None:
 
 
 def _by_path(folder: Path, how: How, root: Path) -> Project:
-    """One formula for paths, so that a clone of a local repository without a remote is the same project as its original."""
+    """The one formula for paths: a clone of a local repository without a remote becomes the same project as its original."""
     name = _clean(folder.name)[:_LONGEST_FOLDER_NAME] or "folder"
     return Project(Scope(f"project/{name}-{_digest(os.fsencode(folder))}"), how, name, root)
 
@@ -188,12 +189,12 @@ def _by_path(folder: Path, how: How, root: Path) -> Project:
 @dataclass(frozen=True, slots=True)
 class _Repository:
     home: Path  # what all its worktrees share: the main checkout, or a bare repository
-    remotes: tuple[str, ...] = ()  # the most telling first
-    own: Path | None = None  # where its own files lie
+    remotes: tuple[str, ...] = ()  # most significant first
+    own: Path | None = None  # where git or Mercurial keeps its files
 
 
 def _marker(here: Path) -> Path | None:
-    """The nearest `.git` from here upward; only where there is none the nearest `.hg`."""
+    """The nearest `.git` in this folder or above; the nearest `.hg` only if there is none."""
     for name in (".git", ".hg"):
         for folder in (here, *here.parents):
             if _is_there(folder / name):
@@ -209,7 +210,8 @@ def _is_there(path: Path) -> bool:
 
 
 def _git(marker: Path) -> _Repository:
-    """`.git` is a folder, or in worktrees and submodules a file that points to one; worktrees share `commondir`."""
+    """Reads a git checkout. `.git` is a folder, or in worktrees and submodules a file that points to one; worktrees
+    share `commondir`."""
     pointer = _read(marker)
     own = marker if pointer is None else _follow(marker.parent, pointer.partition("gitdir:")[2])
     common = own and _follow(own, _read(own / "commondir") or ".")
@@ -217,14 +219,14 @@ def _git(marker: Path) -> _Repository:
     if not common or text is None:
         return _Repository(marker.parent)
     urls = _values(text, "remote", "url")
-    urls.sort(key=lambda remote: remote[0] != "origin")  # stable: the others stay in the order of the file
+    urls.sort(key=lambda remote: remote[0] != "origin")  # stable: the others keep their order
     worktree = dict(_values(text, "core", "worktree")).get("", "")
     home = common.parent if common.name == ".git" else _follow(common, worktree) or common
     return _Repository(home, tuple(url for _, url in urls), common)
 
 
 def _values(text: str, section: str, key: str) -> list[tuple[str, str]]:
-    """What git's configuration says about that key: each part of the section and its value."""
+    """What git's configuration sets for this key: each part of the section, and its value."""
     entries = [(part, _git_value(raw)) for where, part, name, raw in _entries(text) if (where, name) == (section, key)]
     return [(part, value) for part, value in entries if value]
 
@@ -241,7 +243,7 @@ _HEADER = re.compile(r'\s*\[\s*([^\s"\]]+)\s*(?:"((?:[^"\\]|\\.)*)")?\s*\]')
 
 
 def _entries(text: str) -> Iterator[tuple[str, str, str, str]]:
-    """(section, its part, key, raw value) of each line; `[remote.origin]` is how git once wrote `[remote "origin"]`."""
+    """(section, its part, key, raw value) of each line. `[remote.origin]` is git's older form of `[remote "origin"]`."""
     section = part = ""
     for line in text.split("\n"):
         header = _HEADER.match(line)
@@ -255,7 +257,7 @@ def _entries(text: str) -> Iterator[tuple[str, str, str, str]]:
 
 
 def _git_value(raw: str) -> str:
-    """git's quoting: quotes open and close anywhere, a backslash escapes, # and ; begin a comment outside quotes."""
+    """Unquotes a value as git does: quotes open and close anywhere, a backslash escapes, # and ; begin a comment outside quotes."""
     value, quoted, characters = "", False, iter(raw)
     for character in characters:
         if character == "\\":
@@ -275,7 +277,7 @@ _TRANSPORT = re.compile(r"[a-z0-9+-]+::", re.I)  # a remote helper in front of a
 _URL = re.compile(r"(?P<scheme>[a-z][a-z0-9+.-]*)://(?P<at>[^/?#]*)(?P<path>[^?#]*)", re.I | re.S)
 _SCP = re.compile(r"(?P<at>(?:[^/]*@)?(?:\[[^\]/]+\]|[^/:@\[\]\\]{2,})):(?P<path>.*)", re.S)  # one letter is a drive
 _BRACKETS = re.compile(r"\[(?P<inside>[^\[\]]+)\](?::\d*)?")
-_UNCLEAR = re.compile(r"://|[^/]@")  # in a path: an address inside an address, or a password with a slash in it
+_UNCLEAR = re.compile(r"://|[^/]@")  # in a path: a nested address, or a password with a slash in it
 _PATH_START = re.compile(r"[/\\]|\.{1,2}[/\\]|[a-z]:[/\\]", re.I)
 
 
@@ -293,7 +295,7 @@ def _hosted(address: str) -> str | None:
 
 
 def _host(authority: str) -> str:
-    """`user:secret@Example.org:22` is `example.org`; empty if there is no host."""
+    """`user:secret@Example.org:22` becomes `example.org`; empty if there is no host."""
     plain = authority.rpartition("@")[2].lower()
     brackets = _BRACKETS.fullmatch(plain)
     if brackets and brackets["inside"].count(":") > 1:  # an IPv6 address
@@ -305,7 +307,7 @@ def _host(authority: str) -> str:
 def _local(address: str, home: Path) -> Path | None:
     if address.lower().startswith("file://"):
         path = "/" + unquote(address[len("file://") :]).partition("/")[2]
-    elif _PATH_START.match(address) or not set(address) & set("@:"):  # else it may hold a password
+    elif _PATH_START.match(address) or not set(address) & set("@:"):  # otherwise it may hold a password
         path = address
     else:
         return None
@@ -340,7 +342,7 @@ def _read(path: Path) -> str | None:
 
 
 def _follow(base: Path, pointer: str) -> Path | None:
-    """The target of a path written in a file, relative to its folder; None if it is empty or cannot be resolved."""
+    """The target of a path that a file contains, relative to its folder; None if it is empty or cannot be resolved."""
     try:
         return (base / pointer.strip()).resolve() if pointer.strip() else None
     except (OSError, RuntimeError, ValueError):

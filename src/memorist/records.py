@@ -1,8 +1,8 @@
-"""The nouns. All are frozen: a change is a new value, so the journal can show the old one beside it. `noun.py` has what
-they share: `to_dict`, and how they are shown.
+"""The nouns. All are frozen: a change makes a new value, so the journal can show the old one beside it. `noun.py` has
+what they share: `to_dict`, and how they are displayed.
 
-A decision, a preference, a chat turn, a task: all are `Record`s of some kind. What was observed is stored here
-(counters, times, who said it); what it means today (decay, utility) is computed in `worth.py` and never stored.
+Decisions, preferences, chat turns and tasks are all `Record`s of some kind. What was observed is stored here (counters,
+times, who said it). What it means today (decay, utility) is computed in `worth.py` and never stored.
 """
 
 import os
@@ -31,11 +31,11 @@ LinkKind = Literal["relates_to", "supersedes", "contradicts", "derived_from", "i
 LINK_KINDS: tuple[LinkKind, ...] = ("relates_to", "supersedes", "contradicts", "derived_from", "in_cluster")
 
 Freshness = Literal["fresh", "stale", "unverifiable"]
-SearchName = Literal["memory", "sessions", "sources", "items", "archive", "all"]  # where a question looks
+SearchName = Literal["memory", "sessions", "sources", "items", "archive", "all"]  # where a query looks
 
 # ---------------------------------------------------------------- ids and times
 
-ISO = "2026-05-01T12:00+02:00"  # a time as people may write it
+ISO = "2026-05-01T12:00+02:00"  # an example for error messages
 ID_LETTERS = "0123456789abcdefghjkmnpqrstvwxyz"  # Crockford's base 32: no i, l, o, u to misread
 _PAIRS = [a + b for a in ID_LETTERS for b in ID_LETTERS]  # ten bits at a time
 _ID_LOCK = threading.Lock()
@@ -43,9 +43,9 @@ _last_id = 0
 
 
 def new_id(now: datetime) -> str:
-    """A fresh id: `m` and 26 characters that sort by time, unique without asking the store.
+    """A fresh id: `m` and 26 characters that sort by time. It is unique without asking the store.
 
-    Within one process ids only grow, also when the clock stands still or goes back.
+    Within one process ids always grow, even if the clock stands still or goes back.
     """
     global _last_id
     wanted = (max(0, int(now.timestamp() * 1000)) << 80) | int.from_bytes(os.urandom(10))
@@ -56,7 +56,8 @@ def new_id(now: datetime) -> str:
 
 
 def forget_issued_ids() -> None:
-    """After a fork the child must not continue the parent's sequence, nor wait for a thread that is not there."""
+    """Resets the id sequence in a forked child: it must not continue its parent's sequence, nor wait for a lock that a
+    thread of the parent holds."""
     global _last_id, _ID_LOCK
     _last_id, _ID_LOCK = 0, threading.Lock()
 
@@ -65,11 +66,11 @@ if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=forget_issued_ids)
 
 
-Moment = datetime | date | str  # a time as callers give it; a text is in ISO form
+Moment = datetime | date | str  # a time as callers give it; texts are in ISO form
 
 
 def utc(given: Moment, what: str = "a time") -> datetime:
-    """The same moment in UTC. One that names no zone is in local time; a date is the beginning of that day."""
+    """The moment in UTC. A time without a zone is local time; a date is the beginning of that day."""
     moment = _read(given, what) if isinstance(given, str) else given
     if isinstance(moment, date) and not isinstance(moment, datetime):
         moment = datetime(moment.year, moment.month, moment.day)
@@ -77,17 +78,17 @@ def utc(given: Moment, what: str = "a time") -> datetime:
         raise Invalid(f"{what} must be a datetime, a date or a text such as {ISO!r}, not {type(given).__name__}")
     try:
         return moment.astimezone(UTC)
-    except (OverflowError, ValueError, OSError) as problem:  # the last two where the system knows no local time for it
+    except (OverflowError, ValueError, OSError) as problem:  # the last two: local time is unknown to the system
         raise Invalid(f"{what} is outside the years 1 to 9999 once in UTC: {moment.isoformat()}") from problem
 
 
 def iso(given: date) -> str:
-    """A time or a day as it stands in `data`, which holds texts."""
+    """A time or a day as text, for `data`."""
     return utc(given).isoformat() if isinstance(given, datetime) else given.isoformat()
 
 
 def zoned(given: Moment, what: str = "a time") -> datetime:
-    """A time with a zone: its own, or UTC."""
+    """The time as given if it is a datetime with a zone, else in UTC."""
     return given if isinstance(given, datetime) and given.utcoffset() is not None else utc(given, what)
 
 
@@ -115,13 +116,13 @@ def from_micros(micros: int) -> datetime:
 
 
 def derived_id(first: str, words: str) -> str:
-    """An id that begins with that moment, and is always the same for these words."""
+    """An id that starts with `first` and is always the same for the same words."""
     chance = blake2b(words.encode("utf-8", "surrogatepass"), digest_size=16).digest()
     return first + "".join(ID_LETTERS[byte % 32] for byte in chance)
 
 
 def id_at(at: datetime | None, words: str) -> str:
-    """An id that tells when something was said, and is always the same for these words."""
+    """An id that encodes when something was said and is always the same for the same words."""
     moment = max(0, ((at or EPOCH) - EPOCH) // timedelta(milliseconds=1))
     return derived_id("m" + "".join(ID_LETTERS[moment >> shift & 31] for shift in range(45, -1, -5)), words)
 
@@ -157,12 +158,12 @@ class Scope(str):
 
 
 def memories(count: int) -> str:
-    """So many, in words."""
+    """This number of memories, in words."""
     return "1 memory" if count == 1 else f"{count:,} memories"
 
 
 def counted(count: int, what: str) -> str:
-    """So many of what is named with `{}` where an s stands if they are many: `line{} written`."""
+    """A number with its noun: `{}` in `what` stands for the plural s, as in `line{} written`."""
     return f"{count:,} {what.format('' if count == 1 else 's')}"
 
 
@@ -190,20 +191,20 @@ def _scope_flaw(path: str) -> str | None:
 
 @dataclass(frozen=True, slots=True)
 class Counters(Noun):
-    """What happened to a record, counted. To be used or said again resets clocks; `surfaced` is telemetry. Votes stop counting
-    where either side is far ahead (`worth.bounded`)."""
+    """What happened to a record, as counts. Use and repetition reset its clocks; `surfaced` is only telemetry. Votes
+    stop counting once one side is far ahead (`worth.bounded`)."""
 
     up: int = 0
     down: int = 0
     used: int = 0
     surfaced: int = 0
     rejected: int = 0
-    strength: int = 0  # how often the same thing was said again
+    strength: int = 0  # how often it was said again
 
 
 @dataclass(frozen=True, slots=True)
 class Times(Noun):
-    """All in UTC. `at` is when it happened, `created` when it was stored, `used` when it last helped or was said again."""
+    """Times in UTC. `at` is when it happened, `created` when it was stored, `used` when it last helped or was said again."""
 
     at: datetime
     created: datetime
@@ -214,13 +215,13 @@ class Times(Noun):
 
     @property
     def stated(self) -> datetime:
-        """Since when it says what it says: a revision keeps `at`, and its text holds from then on."""
+        """Since when the present text holds: a revision keeps `at`, but its text holds only from `valid_from` on."""
         return max(self.at, self.valid_from or self.at)
 
 
 @dataclass(frozen=True, slots=True)
 class Provenance(Noun):
-    """Where a record came from: who wrote it, through which door, in which session, and on what grounds."""
+    """Where a record came from: who wrote it, through which surface, in which session, and on what grounds."""
 
     actor: str = "unknown"
     surface: str = "library"
@@ -245,7 +246,7 @@ class Record(Noun):
     kind: str
     text: str
     times: Times
-    number: int = 0  # the short [id:N] of this store; 0 until stored
+    number: int = 0  # the short [id:N] in this store; 0 until stored
     title: str | None = None
     tags: tuple[str, ...] = ()
     files: tuple[str, ...] = ()
@@ -280,19 +281,19 @@ class Record(Noun):
 
 @cache
 def _fields(kind: Any) -> tuple[Callable[[Any], tuple[Any, ...]], dict[str, int]]:
-    """How to read all fields of such a noun, and the place of each."""
+    """A function that reads all fields of a noun class, and the position of each field."""
     names = [field.name for field in fields(kind)]
     return attrgetter(*names), {name: place for place, name in enumerate(names)}
 
 
 @overload
-def changed(noun: Record, **changes: Any) -> Record: ...  # of one that is clean, too: what changed is not
+def changed(noun: Record, **changes: Any) -> Record: ...  # also of a Clean record: the changed one is not clean
 @overload
 def changed(noun: "Draft", **changes: Any) -> "Draft": ...
 @overload
 def changed(noun: "Outcome", **changes: Any) -> "Outcome": ...
 def changed(noun: Any, **changes: Any) -> Any:
-    """`dataclasses.replace` for large nouns, at a quarter of its cost: it stands on the path of every write."""
+    """`dataclasses.replace` for large nouns at a quarter of its cost; every write calls it."""
     kind: Any = type(noun)
     values_of, places = _fields(kind)
     values = list(values_of(noun))
@@ -303,7 +304,7 @@ def changed(noun: Any, **changes: Any) -> Any:
 
 @dataclass(frozen=True, slots=True)
 class Link(Noun):
-    """`a` stands in this relation to `b`: in `supersedes`, a is the newer one."""
+    """How `a` is related to `b`; in `supersedes`, a is the newer one."""
 
     a: str
     b: str
@@ -314,10 +315,10 @@ class Link(Noun):
 
 @dataclass(frozen=True, slots=True)
 class Event(Noun):
-    """One line of the journal: who did what to which record, because of what, and what was there before.
+    """One line of the journal: who did what to which record, why, and what was there before.
 
-    `before` holds only the fields that changed; the record itself is the after. `mac` covers `before` and
-    `because`, `after` covers the record as it was then, both under a key that belongs to the record alone.
+    `before` holds only the fields that changed; the record itself is the state after. `mac` covers `before` and
+    `because`, and `after` covers the record as it was after the event. Both use a key that belongs to that record alone.
     """
 
     verb: str
@@ -340,7 +341,7 @@ class Event(Noun):
 
 @dataclass(frozen=True, slots=True)
 class Draft(Noun):
-    """What a caller asks to be remembered, before the gate has looked at it."""
+    """What a caller asks to have remembered, before the gate has checked it."""
 
     text: str
     kind: str = "fact"
@@ -362,13 +363,13 @@ class Draft(Noun):
     task: str | None = None
     season: str | None = None
     key: str | None = None  # idempotency key: the same key is stored once
-    id: str | None = None  # from an export; only imports may bring one
-    doubtful: bool = False  # it enters as a candidate, through any door
-    messages: tuple[int, int] | None = None  # of the session it came from: the first and the last
-    snippet: str | None = None  # what stood around it there
+    id: str | None = None  # only imports may set it, from an export
+    doubtful: bool = False  # it enters as a candidate, whoever writes it
+    messages: tuple[int, int] | None = None  # the first and last message of the session it came from
+    snippet: str | None = None  # the text around it there
     confidence_because: str | None = None
-    # The project that a task, a session or an agent belongs to, if not the caller's; `global` for an agent of all projects.
-    # Left out of the repr, which the digests of idempotency keys are made from.
+    # The project that a task, a session or an agent belongs to, if not the caller's; `global` for an agent of all
+    # projects. Not in the repr, because the digests of idempotency keys are made from the repr.
     home: str | None = field(default=None, repr=False)
 
     def __post_init__(self) -> None:
@@ -380,8 +381,8 @@ class Draft(Noun):
 
 # ---------------------------------------------------------------- answers
 
-HITS_SHOWN = 5  # lines of a recall's repr
-TEXT_SHOWN = 48  # characters of the text in the line of an outcome
+HITS_SHOWN = 5  # hits in a recall's repr
+TEXT_SHOWN = 48  # characters of text in an outcome's line
 
 
 def _day(moment: datetime) -> str:
@@ -394,8 +395,8 @@ def _and(said: str | None) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Outcome(Noun):
-    """What became of a write: `outcome` names it, `because` gives the reason, `advice` a hint where there is one. It is false
-    if it was refused or waits for a person."""
+    """What became of a write: `outcome` names it, `because` gives the reason, `advice` a hint if there is one. It is
+    false if the write was refused or waits for a person."""
 
     outcome: Literal["added", "reinforced", "restored", "repeated", "refused", "changed", "unchanged", "needs_consent"]
     because: str
@@ -403,15 +404,15 @@ class Outcome(Noun):
     record: Record | None = None
     batch: str | None = None
     advice: str | None = None
-    pending: str | None = None  # the question that waits for a person, for `review`
-    scope: str | None = None  # where the memory lies, or would have gone
+    pending: str | None = None  # the id of the question for a person, for `review`
+    scope: str | None = None  # where the memory is, or would have gone
 
     def __post_init__(self) -> None:
         if self.record is not None:
             object.__setattr__(self, "scope", self.record.scope)
 
     def __bool__(self) -> bool:
-        """Whether it is as was asked for; not if it was refused, or waits for a person."""
+        """Whether the write was done: False if it was refused or waits for a person."""
         return self.outcome not in ("refused", "needs_consent")
 
     def __repr__(self) -> str:
@@ -438,7 +439,7 @@ class Outcome(Noun):
 
 @dataclass(frozen=True, slots=True)
 class Planned(Noun):
-    """One memory that a verb changed, or would change, and the reason."""
+    """One memory that a verb changed or would change, and why."""
 
     id: str
     number: int
@@ -447,17 +448,17 @@ class Planned(Noun):
 
 @dataclass(frozen=True, slots=True)
 class Report(Noun):
-    """What a verb did to several memories, or in a dry run would do. It holds no content. It is false while it waits for a
-    person."""
+    """What a verb did to several memories, or would do in a dry run. It holds none of their content. It is false while
+    it waits for a person."""
 
     verb: str
     changed: tuple[Planned, ...] = ()
-    left: Mapping[str, str] = field(default_factory=dict, hash=False)  # id → why it stayed as it was
+    left: Mapping[str, str] = field(default_factory=dict, hash=False)  # id → why it was left unchanged
     batch: str | None = None  # for `undo`
     dry_run: bool = False
     advice: str | None = None
-    rows: int | None = None  # index rows, of a job that looks after those and not after memories
-    pending: str | None = None  # the question that waits for a person; nothing was done
+    rows: int | None = None  # index rows, for jobs that work on those instead of memories
+    pending: str | None = None  # the id of the question for a person; nothing was done
 
     def __bool__(self) -> bool:
         return self.pending is None
@@ -476,7 +477,8 @@ class Report(Noun):
 
 @dataclass(frozen=True, slots=True)
 class Signal(Noun):
-    """One thing that speaks for or against a record: as measured, on the common scale, and what it adds to the sum."""
+    """One thing that counts for or against a record: the measured value, the value on the common scale, and what it
+    adds to the sum."""
 
     name: str
     value: float
@@ -486,17 +488,17 @@ class Signal(Noun):
 
 @dataclass(frozen=True, slots=True)
 class Hit(Noun):
-    """One found record. Without `signals`, the score is the product of the factors in `why`. With a `relevance` in `why`, the
-    contributions of all signals, among them what the other factors are worth, add up to the score's log-odds: it is
-    1 / (1 + exp(-sum))."""
+    """One found record. Without `signals`, the score is the product of the factors in `why`. With a `relevance` in
+    `why`, the contributions of all signals, including those of the other factors, add up to the log-odds of the score:
+    score = 1 / (1 + exp(-sum))."""
 
     record: Record
     score: float
     why: Mapping[str, float] = field(default_factory=dict, hash=False)
     signals: tuple[Signal, ...] = ()
     conflicts: tuple[str, ...] = ()  # ids of active memories that contradict it, where a design looks for them
-    replaces: tuple[str, ...] = ()  # ids of older hits whose place it surely takes: they come behind it
-    freshness: Freshness | None = None  # whether the files it is about are as they were, where that was noted
+    replaces: tuple[str, ...] = ()  # ids of older hits that it certainly replaces; those rank behind it
+    freshness: Freshness | None = None  # whether its files are unchanged, if their digests were noted
 
     def __repr__(self) -> str:
         return f"<Hit {self._line()}>"
@@ -524,13 +526,13 @@ class Hit(Noun):
 
 Reference = (
     str | int | Record | Hit | Outcome
-)  # how a caller names a memory: by its number, its id, or what a verb gave
+)  # how a caller names a memory: by number, by id, or by what a verb returned
 
 
 @dataclass(frozen=True, slots=True)
 class Step(Noun):
-    """What one stage of a recall did: how many it kept, how long it took, whom it dropped and why: by id, or by `#number`
-    where only the number was known."""
+    """What one stage of a recall did: how many hits it kept, how long it took, and which it dropped and why, by id, or
+    by `#number` if only the number was known."""
 
     stage: str
     kept: int
@@ -545,7 +547,7 @@ class Step(Noun):
 
 @dataclass(frozen=True, slots=True)
 class Recall(Noun, Sequence[Hit]):
-    """The answer to a question: a sequence of hits, best first, with the trace of how it was found."""
+    """The answer to a query: a sequence of hits, best first, with the trace of how they were found."""
 
     query: str
     hits: tuple[Hit, ...] = ()
@@ -553,7 +555,7 @@ class Recall(Noun, Sequence[Hit]):
     trace: tuple[Step, ...] = ()
     scopes: tuple[str, ...] = ()
     receipt: str = ""
-    notes: tuple[str, ...] = ()  # what to know about it, such as that the model which was named does not answer yet
+    notes: tuple[str, ...] = ()  # what to know about it, such as that the configured model does not answer yet
 
     @overload
     def __getitem__(self, index: int) -> Hit: ...
@@ -584,27 +586,23 @@ class Recall(Noun, Sequence[Hit]):
 
 @dataclass(frozen=True, slots=True)
 class Context(Noun):
-    """Text for a prompt, within its budget. `str(context)` is the text; without any it is false."""
+    """Text for a prompt, within its budget. `str(context)` is the text; a context without text is false."""
 
     text: str
     items: tuple[Hit, ...] = ()
     tokens: int = 0
     budget: int = 0
-    compression_ratio: float = 0.0  # tokens given out / tokens of all candidates
+    compression_ratio: float = 0.0  # tokens shown / tokens of all candidates
     receipt: str = ""
-    left_out: tuple[str, ...] = ()  # ids that were found and did not fit
+    left_out: tuple[str, ...] = ()  # ids of memories that were found but did not fit
     empty_because: str | None = None
-    stable: int = 0  # so many characters at the beginning stay the same from turn to turn, for prompt caches
+    stable: int = 0  # the first `stable` characters stay the same from turn to turn, for prompt caches
     lanes: Mapping[str, Mapping[str, int]] = field(
         default_factory=dict, hash=False
-    )  # of each its quota, wanted and spent tokens
-    fingerprint: Mapping[str, Any] = field(
-        default_factory=dict, hash=False
-    )  # what was asked for, to compare outcomes by
-    skipped: tuple[str, ...] = ()  # what there was no time for, such as documents, and what did not earn its tokens
-    topic_changed: bool | None = (
-        None  # of what a session looked up ahead: whether it is about something else than before
-    )
+    )  # quota, wanted and spent tokens of each lane
+    fingerprint: Mapping[str, Any] = field(default_factory=dict, hash=False)  # what was asked for, to compare outcomes
+    skipped: tuple[str, ...] = ()  # what there was no time for, such as documents, and what was not worth its tokens
+    topic_changed: bool | None = None  # for what a session looked up ahead: whether the topic is a new one
 
     def __str__(self) -> str:
         return self.text

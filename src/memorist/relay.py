@@ -1,8 +1,9 @@
-"""The verbs of `Memory` and of a session for those who hand them on: to a thread (`aio.py`), or to a server (`client.py`).
+"""The verbs of `Memory` and of a session, for classes that forward them: to a thread (`aio.py`) or to a server
+(`client.py`).
 
-Each verb is one line that takes parameters, types and docstring from the facade, so an argument added there is here at once, for
-`help`, for editors and for mypy (docs/why/0048-verbs-handed-on.md). Who inherits from `Direct` answers, who inherits from
-`Awaited` is awaited; both hand all on in `_do`.
+Each verb is one line that takes its parameters, types and docstring from the facade, so a new argument there appears
+here at once, for `help`, editors and mypy (docs/why/0048-verbs-handed-on.md). In a subclass of `Direct` verbs return
+their answer; in a subclass of `Awaited` they return a coroutine. Both forward every call to `_do`.
 """
 
 from collections.abc import Callable, Coroutine, Mapping, Sequence
@@ -25,15 +26,15 @@ Later = TypeVar("Later", covariant=True)
 
 
 class Direct:
-    """Its verbs answer."""
+    """A base class whose verbs return answers."""
 
 
 class Awaited:
-    """Its verbs are awaited."""
+    """A base class whose verbs are awaited."""
 
 
 class _Handed:
-    """A verb of the facade that `_do` of its owner carries out."""
+    """A descriptor for a verb of the facade; calls go to `_do` of the owner."""
 
     def __init__(self, verb: Callable[..., Any]) -> None:
         @wraps(verb)
@@ -48,7 +49,7 @@ class _Handed:
 
 
 class Onward(_Handed, Generic[Given, Answer]):
-    """A verb with one shape."""
+    """A verb with one signature."""
 
     def __init__(self, verb: Callable[Concatenate[Any, Given], Answer]) -> None:
         super().__init__(verb)
@@ -64,7 +65,7 @@ class Onward(_Handed, Generic[Given, Answer]):
 
 
 class Twofold(_Handed, Generic[Here, Later]):
-    """A verb with two shapes, which have to be written out: type checkers keep only the first of several overloads."""
+    """A verb with two signatures, which must be written out: type checkers keep only the first of several overloads."""
 
     @overload
     def __get__(self, owner: Direct, kind: object = None) -> Here: ...
@@ -77,7 +78,7 @@ class Twofold(_Handed, Generic[Here, Later]):
 
 
 class Remember(Protocol[Answer, Other]):
-    """`Memory.remember`: of a text, and of a conversation."""
+    """`Memory.remember`, of a text or of a conversation."""
 
     @overload
     def __call__(
@@ -98,7 +99,7 @@ class Remember(Protocol[Answer, Other]):
 
 
 class Forget(Protocol[Answer, Other]):
-    """`Memory.forget`: of one memory, and of all that match a filter."""
+    """`Memory.forget`, of one memory or of all that match a filter."""
 
     @overload
     def __call__(self, id: Reference, *, expected_version: int | None = ..., because: str = ...) -> Answer: ...
@@ -111,7 +112,7 @@ Future = Coroutine[Any, Any, Answer]
 
 
 class Verbs:
-    """All of the facade but `session`, `through` and `close`, which give or end what belongs to one side."""
+    """All verbs of the facade except `session`, `through` and `close`, which create or end something on the caller's side."""
 
     remember: Twofold[Remember[Outcome, Outcomes], Remember[Future[Outcome], Future[Outcomes]]] = Twofold(
         Memory.remember
@@ -174,7 +175,7 @@ class Verbs:
 
 
 class SessionVerbs:
-    """All of an open session but `fork`, `record` and what it is called."""
+    """All verbs of an open session except `fork`, and without its properties such as `record`."""
 
     turn = Onward(Session.turn)
     tool_call = Onward(Session.tool_call)

@@ -1,7 +1,7 @@
-"""Which store, project, design, models and rights are meant, by what was named and what the settings say.
+"""Decides which store, project, design, models and rights are meant, from the arguments and the settings.
 
-The only place of the engine that asks the settings (environment and files): `Memory()` must see the very store and project that
-the command line sees, so both ask here (docs/why/0003-opening.md).
+The only place of the engine that reads the settings (environment and files): `Memory()` must open the same store and
+project as the command line, so both ask here (docs/why/0003-opening.md).
 """
 
 import logging
@@ -39,7 +39,7 @@ class Setup:
 
     db: str
     project: Project
-    home: Scope  # where a memory goes that names no scope: the project, unless the settings say otherwise
+    home: Scope  # the scope of memories that name none: the project, unless the settings say otherwise
     space: str
     design: Design
     kinds: Mapping[str, Kind]
@@ -50,12 +50,12 @@ class Setup:
     embed_turns: str | None
     times: TimeReader
     off_because: Callable[[], str | None]
-    problems: tuple[str, ...] = ()  # of settings that do not hold
-    directory: Path | None = None  # where the work is; None if a file was named
-    min_free: int | None = None  # bytes of the disk that stay free; None: a disk may be filled
+    problems: tuple[str, ...] = ()  # settings that cannot be used
+    directory: Path | None = None  # the working directory; None if a file was named
+    min_free: int | None = None  # bytes of the disk that must stay free; None: no limit
 
     def told(self) -> tuple[str, ...]:
-        """The problems, each of them logged."""
+        """The problems with the settings; logs each of them."""
         for problem in self.problems:
             log.warning("a setting does not hold: %s", problem)
         return self.problems
@@ -74,7 +74,7 @@ class Setup:
 def setup_for(
     path: str | os.PathLike[str] | None, project: str | None, space: str | None, design: Design | str | None
 ) -> Setup:
-    """A named file means `project/default` unless a project is named; no file means the user's store and this project."""
+    """A named file means `project/default` unless a project is named; no file means the user's store and the folder's project."""
     named_file = checks.path(path)
     checks.optional_label(space, "the space")
     directory = Path.cwd() if path is None else None
@@ -109,8 +109,8 @@ def _space(here: settings.Settings) -> str:
 
 
 def _design(here: settings.Settings, named: Design | str | None, problems: dict[str, str]) -> Design:
-    """The design that is meant. A project's file, which came with a clone, may say how its questions are answered, but not
-    how the whole store is kept in order, nor whether memories are put into files of it: that is as the user has it."""
+    """The design to use. A project's settings file may have come with a clone. It may decide how queries are answered, but
+    not the upkeep of the whole store or whether memories are written to files: for those the user's own settings count."""
     if named is not None:
         return tuned(named, here)
     found = _from_settings(here, here, problems)
@@ -121,7 +121,8 @@ def _design(here: settings.Settings, named: Design | str | None, problems: dict[
 
 
 def _from_settings(named: settings.Settings, here: settings.Settings, problems: dict[str, str]) -> Design:
-    """The design that these settings name; one that is gone or cannot be read keeps no store from opening."""
+    """The design that these settings name. If it is missing or cannot be read, the default is used, so that the store
+    still opens."""
     try:
         return tuned(named.design, here)
     except Invalid as problem:
@@ -133,14 +134,14 @@ def _from_settings(named: settings.Settings, here: settings.Settings, problems: 
 
 
 def tuned(design: Design | str, here: settings.Settings) -> Design:
-    """The design that is meant, with what the settings say about votes and room."""
+    """This design with the weights of votes and the size limits from the settings."""
     found = design if isinstance(design, Design) else designs.find(design, settings.designs_folder())
     room = None if here.max_size is None else checks.size(here.max_size, "max_size")
     return designs.adjusted(found, here.reinforce_weight, here.demote_weight, room, here.prune_percent)
 
 
 def check(access: Any, space: str | None, clock: Any, count_tokens: Any, kinds: Any, rerank: Any, confirm: Any) -> None:
-    """The arguments of a memory that nothing else looks at before they are used."""
+    """Checks those arguments of a memory that nothing else checks before they are used."""
     if access is not None and not isinstance(access, Access):
         raise Invalid(f"access must be an Access, such as access_for('reader', 'project/atlas'), not {quoted(access)}")
     if clock is None or count_tokens is None:
@@ -164,7 +165,7 @@ def _check_kinds(kinds: Any) -> None:
 
 
 def own_rules() -> "Own":
-    """The user's rules for secrets, each problem with them logged."""
+    """The user's rules for secrets; logs each problem with them."""
     found = settings.own_rules()
     for problem in found.problems:
         log.warning("a rule for secrets is not used: %s: %s", settings.rules_file(), problem)
@@ -172,7 +173,7 @@ def own_rules() -> "Own":
 
 
 def refuse_in_file(db: str, *embedders: object) -> None:
-    """Vectors that mean nothing must not rank anybody's memories."""
+    """Refuses a test embedder for a store on disk: its vectors mean nothing and must not rank real memories."""
     refused = [embed for embed in embedders if getattr(embed, "only_in_ram", False) is True]
     if refused and db != IN_RAM:
         raise Invalid(
@@ -182,18 +183,18 @@ def refuse_in_file(db: str, *embedders: object) -> None:
 
 
 def models_of(here: Setup, embed: Embedder | str | None, turns: Embedder | str | None) -> tuple[Choice, Choice]:
-    """The model of memories and that of turns: as given, else as set."""
+    """The model for memories and the one for turns: as given, else as set."""
     refuse_in_file(here.db, embed, turns)
     choice = here.embed if embed is None else embedder(embed)
     return choice, chosen_for_turns(choice, here.embed_turns if turns is None else turns, settings.secret)
 
 
 def embedder(embed: Embedder | str, asked: bool = True) -> Choice:
-    """The embedder that is meant. Keys are read from the environment, by the settings, when they are sent."""
+    """The embedder that is meant. API keys are read from the environment, through the settings, only when they are sent."""
     return chosen(embed, settings.secret, asked)
 
 
 def must_hold(own: "Own") -> None:
-    """Of the user's rules for secrets, one that cannot be used is an error where all depends on them."""
+    """Raises if one of the user's rules for secrets cannot be used, for verbs that depend on all of them."""
     if own.problems:
         raise Invalid(f"{settings.rules_file()}: {'; '.join(own.problems)}")

@@ -1,8 +1,8 @@
-"""Characters that show nothing: the contents of a regular expression's character class, and which of them a text holds.
+"""Invisible characters: the contents of a regular expression's character class, and which of them a text holds.
 
-A message can be written in them that no person sees and every model reads. They are Unicode's controls, formats and default
-ignorable characters, the letters and signs that are blank, half characters, non-characters and the planes without any. Not
-among them are tab and line feed, the spaces, and the formats that are drawn, such as the Arabic sign for a number.
+They can carry a message that no person sees and every model reads. They are Unicode's controls, format characters and
+default ignorables, blank letters and signs, lone surrogates, non-characters and the planes without any characters. Not
+among them are tab and line feed, spaces, and format characters that are drawn, such as the Arabic number sign.
 """
 
 import re
@@ -17,8 +17,8 @@ UNSEEN = (
 
 
 def unseen(text: str) -> set[str]:
-    """Its characters that show nothing, or order others about. No name may hold one but the selector that is part of an emoji:
-    keyboards write it."""
+    """The characters of a text that are invisible or control how others are displayed. No name may hold one, except the
+    variation selector that is part of an emoji: keyboards write it."""
     if text.isascii() and text.isprintable():
         return set()
     text = re.sub("(?<=[\u203c-\u3299\U0001f000-\U0001faff])\ufe0f", "", text)
