@@ -70,7 +70,7 @@ _TABLE: tuple[tuple[str, Part, str], ...] = (
     ("count", "reading", "Counts memories."),
     ("sessions", "reading", "Lists the conversations of the project, the last one first."),
     ("narratives", "reading", "Lists the latest narratives, those with some words, or a thread."),
-    ("tasks", "reading", "Lists the open tasks, the most urgent first."),
+    ("tasks", "reading", "Lists the tasks, the most urgent first."),
     ("links", "reading", "Shows the relations of a memory."),
     ("related", "reading", "Shows what hangs together with a memory, and by which way."),
     ("path", "reading", "Shows the memories that lead from one to another."),

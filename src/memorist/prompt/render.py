@@ -160,7 +160,7 @@ def when_of(record: Record, now: datetime) -> str | None:
     >>> from memorist.testing import a_record
     >>> record = a_record()
     >>> when_of(record, record.times.at + timedelta(days=75)), when_of(record, record.times.at + timedelta(days=400))
-    (None, '2026-05')
+    (None, '2026-01')
     """
     at = record.times.at
     if record.kind == "turn":

@@ -121,7 +121,7 @@ class Associative:
 
         >>> tool = Associative(Memory(":memory:"))
         >>> print(tool.memory("remember", content="Staging runs Postgres 16", tags=["db"]))
-        added [id:1]: it is new
+        added [id:1]: nothing like it was there
         >>> print(tool.memory("list", tag="db"))
         [id:1] (fact, project/default) Staging runs Postgres 16 #db
         """
