@@ -179,6 +179,8 @@ def _words(given: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
 class _Connected:
     """An address, a token and a project; what an answer means, and when a request is sent again."""
 
+    _http: Any
+
     def __init__(
         self,
         url: str | None = None,
@@ -193,7 +195,7 @@ class _Connected:
         self._token = settings.token() if token is None else settings.checked_token("the token", token)
         self._timeout = checks.seconds(timeout, "timeout")
         self._retries = checks.whole(retries, "retries", 0, 100)
-        self._closed, self._opening = False, threading.Lock()
+        self._closed, self._opening, self._process = False, threading.Lock(), os.getpid()
         _warn_of_open_letters(self.url, self._token)
 
     def __repr__(self) -> str:
@@ -268,6 +270,8 @@ class _Connected:
     def _must_be_open(self) -> None:
         if self._closed:
             raise StoreUnavailable("this client was closed; make another")
+        if self._process != os.getpid():  # it was forked, and over one connection both would hear each other's answers
+            self._http, self._opening, self._process = None, threading.Lock(), os.getpid()
 
 
 def _from_settings() -> str:

@@ -7,6 +7,7 @@ tests/test_surfaces_agree.py.
 import asyncio
 import json
 import logging
+import os
 import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -17,6 +18,7 @@ from typing import Any
 import httpx2
 import pytest
 
+from faults.processes import Child, needs_fork
 from memorist import AsyncClient, Client, Draft, Memory
 from memorist.client import Unanswered
 from memorist.errors import Conflict, Invalid, MemoristError, NotFound, StoreUnavailable
@@ -220,6 +222,22 @@ def test_threads_share_one_client(server: Server, monkeypatch: pytest.MonkeyPatc
     with Client(URL) as client, ThreadPoolExecutor(8) as pool:
         kept = list(pool.map(lambda n: client.remember(f"Build {n} was green"), range(16)))
     assert all(kept) and server.memory.count() == 16 and len(made) == 1
+
+
+@needs_fork
+def test_a_child_uses_no_connection_of_its_parent(monkeypatch: pytest.MonkeyPatch) -> None:
+    made, make = [], httpx2.Client
+
+    def counted(**options: Any) -> httpx2.Client:
+        made.append(os.getpid())
+        return make(transport=httpx2.MockTransport(lambda request: answer(200, 7, {})), **options)
+
+    monkeypatch.setattr("httpx2.Client", counted)
+    with Client(URL) as client:
+        assert (client.count(), client.count()) == (7, 7) and made == [os.getpid()]
+        child = Child(lambda say: say([client.count(), client.count(), made == [os.getppid(), os.getpid()]]))
+        assert child.line() == "[7, 7, True]" and child.end() == 0
+        assert client.count() == 7 and made == [os.getpid()]
 
 
 # ---------------------------------------------------------------- when something is sent again
