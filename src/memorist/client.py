@@ -553,6 +553,7 @@ class AsyncClient(_Connected, Verbs, Awaited):
     """
 
     _http: "httpx2.AsyncClient | None" = None
+    _loop: "asyncio.AbstractEventLoop | None" = None
 
     async def __aenter__(self) -> Self:
         return self
@@ -563,8 +564,8 @@ class AsyncClient(_Connected, Verbs, Awaited):
     async def close(self) -> None:
         """Closes the connections. The server stays as it is."""
         self._closed = True
-        if self._http is not None:
-            await self._http.aclose()
+        if (here := self._here()) is not None:
+            await here.aclose()
 
     def session(
         self,
@@ -651,9 +652,14 @@ class AsyncClient(_Connected, Verbs, Awaited):
         import httpx2
 
         self._must_be_open()
-        if self._http is None:
-            self._http = httpx2.AsyncClient(**self._options())
-        return self._http
+        if (here := self._here()) is None:
+            self._http = here = httpx2.AsyncClient(**self._options())
+            self._loop = asyncio.get_running_loop()
+        return here
+
+    def _here(self) -> "httpx2.AsyncClient | None":
+        """The connections, unless they are of another event loop, such as one that is over."""
+        return self._http if self._loop in (None, asyncio.get_running_loop()) else None
 
 
 async def _encoded(lines: AsyncIterable[str] | Iterable[str]) -> AsyncIterator[bytes]:

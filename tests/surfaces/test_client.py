@@ -5,6 +5,7 @@ tests/test_surfaces_agree.py.
 """
 
 import asyncio
+import gc
 import json
 import logging
 import os
@@ -23,6 +24,8 @@ from memorist import AsyncClient, Client, Draft, Memory
 from memorist.client import Unanswered
 from memorist.errors import Conflict, Invalid, MemoristError, NotFound, StoreUnavailable
 from table_server import Server
+
+from .serving import served
 
 URL, TOKEN = "http://127.0.0.1:8765", "mk_sesame_sesame"
 
@@ -238,6 +241,21 @@ def test_a_child_uses_no_connection_of_its_parent(monkeypatch: pytest.MonkeyPatc
         child = Child(lambda say: say([client.count(), client.count(), made == [os.getppid(), os.getpid()]]))
         assert child.line() == "[7, 7, True]" and child.end() == 0
         assert client.count() == 7 and made == [os.getpid()]
+
+
+@pytest.mark.filterwarnings("ignore::ResourceWarning", "ignore::pytest.PytestUnraisableExceptionWarning")
+def test_an_awaited_client_goes_from_one_event_loop_to_the_next(tmp_path: Path) -> None:
+    def counts(client: AsyncClient) -> list[int]:
+        async def count() -> int:
+            return await client.count()
+
+        found = [asyncio.run(count()) for _ in range(3)]
+        asyncio.run(client.close())
+        return found
+
+    with served(tmp_path / "memory.db") as found:
+        assert counts(AsyncClient(f"http://127.0.0.1:{found.client.port}")) == [0, 0, 0]
+    gc.collect()  # what a loop that ended left open is told of here
 
 
 # ---------------------------------------------------------------- when something is sent again
