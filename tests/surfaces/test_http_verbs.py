@@ -214,6 +214,12 @@ def test_another_project_is_named_in_the_query(client: Client) -> None:
     assert "moose" not in client("GET", "/v1/memories?limit=1000").body.decode()
 
 
+@pytest.mark.parametrize("twice", ["project=borealis&project=atlas", "limit=1&cursor=a&cursor=b"])
+def test_what_says_where_is_said_once(client: Client, twice: str) -> None:
+    refused = client("GET", f"/v1/memories?{twice}")
+    assert refused.code == "invalid" and "was given more than once" in refused.json["detail"]
+
+
 # ---------------------------------------------------------------- versions
 
 

@@ -234,19 +234,25 @@ def _tags(header: str) -> list[str]:
 
 def _said(asked: HttpCall, depth: int) -> tuple[str | None, str | None, dict[str, Any]]:
     """The project it is about, the cursor, and the arguments of the verb."""
-    rest, project, cursor = [], None, None
-    paged = asked.verb.name in (*PAGED_FROM_FRONT, *PAGED_FROM_END)
-    for name, value in pairs_of(asked.query):
-        if name == "project":
-            project = value
-        elif name == "cursor" and paged:
-            cursor = value
-        else:
-            rest.append((name, value))
+    around, rest = _around(asked)
     given = _in_body(asked, rest, depth) if asked.method not in ("GET", "DELETE") else _in_query(asked, rest, depth)
     if lacking := [name for name in asked.verb.lacks if name in given]:
         raise Invalid(f"{asked.method} only reads, and takes no {lacking[0]}; send it by {asked.verb.http}")
-    return project, cursor, _with_headers(asked, _placed(asked, given))
+    return around.get("project"), around.get("cursor"), _with_headers(asked, _placed(asked, given))
+
+
+def _around(asked: HttpCall) -> tuple[dict[str, str], list[tuple[str, str]]]:
+    """What a query says of the project and of the page, and the rest of it."""
+    paged = asked.verb.name in (*PAGED_FROM_FRONT, *PAGED_FROM_END)
+    names, around, rest = ("project", "cursor") if paged else ("project",), dict[str, str](), []
+    for name, value in pairs_of(asked.query):
+        if name in around:  # a slip must not decide where something is written
+            raise Invalid(f"{name} was given more than once; it takes one value")
+        if name in names:
+            around[name] = value
+        else:
+            rest.append((name, value))
+    return around, rest
 
 
 def _in_body(asked: HttpCall, rest: list[tuple[str, str]], depth: int) -> dict[str, Any]:
