@@ -258,7 +258,10 @@ def _around(asked: HttpCall) -> tuple[dict[str, str], list[tuple[str, str]]]:
 def _in_body(asked: HttpCall, rest: list[tuple[str, str]], depth: int) -> dict[str, Any]:
     if rest:
         raise Invalid(f"{rest[0][0]!r:.60} is no part of this query; arguments are fields of a JSON object")
-    return read_json(asked.headers.get("content-type"), asked.body, depth)
+    found = read_json(asked.headers.get("content-type"), asked.body, depth)
+    if "project" in found and "project" not in wire.parameters(asked.verb.name):
+        raise Invalid("the project stands in the query, such as ?project=atlas; leave it out of the body")
+    return found
 
 
 def _in_query(asked: HttpCall, rest: list[tuple[str, str]], depth: int) -> dict[str, Any]:
