@@ -101,11 +101,12 @@ async def perform(asked: HttpCall, work: Work, answers: "Answers") -> Reply:
     workers, reading = work.workers, work.lanes["reading"]
     if workers is not None and asked.verb.name in ASKING and workers.take(reading.inside):
         return await workers.answered(asked)
-    if asked.verb.name == "remember":
+    lane = lane_of(asked.verb, len(asked.body))
+    if (asked.verb.name, lane) == ("remember", "writing"):
         return await work.notes.do(asked, lambda calls: answered_together(calls, work))
     key = asked.headers.get("idempotency-key")
     if key is None or not asked.verb.writes or "key" in wire.parameters(asked.verb.name):
-        return await work.lanes[lane_of(asked.verb)].do(lambda: answered(asked, work))
+        return await work.lanes[lane].do(lambda: answered(asked, work))
     return await _once(asked, key, work, answers)
 
 
@@ -117,7 +118,7 @@ async def _once(asked: HttpCall, key: str, work: Work, answers: "Answers") -> Re
         return found
     reply: Reply | None = None
     try:
-        reply = await work.lanes[lane_of(asked.verb)].do(lambda: answered(asked, work))
+        reply = await work.lanes[lane_of(asked.verb, len(asked.body))].do(lambda: answered(asked, work))
         return reply
     finally:
         answers.end(asked, key, reply)

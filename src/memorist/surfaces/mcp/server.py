@@ -286,7 +286,8 @@ def lane(tool: Tool, given: Mapping[str, Any]) -> str:
     verb = (VERBS.get(tool.verb) or SESSION_PARTS.get(tool.verb)) if tool.by == "memory" else None
     if verb is None:
         return "reading" if tool.act == "reads" else "writing"
-    return "reading" if only_reads(verb, given) else lane_of(verb)
+    size = sum(len(value) for value in given.values() if isinstance(value, str))
+    return "reading" if only_reads(verb, given) else lane_of(verb, size)
 
 
 def _shown(tool: Tool) -> types.Tool:
