@@ -179,6 +179,8 @@ def _words(given: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
 class _Connected:
     """What both clients share: the address, token and project, how to read a response, and when to retry."""
 
+    _http: Any
+
     def __init__(
         self,
         url: str | None = None,
@@ -193,7 +195,7 @@ class _Connected:
         self._token = settings.token() if token is None else settings.checked_token("the token", token)
         self._timeout = checks.seconds(timeout, "timeout")
         self._retries = checks.whole(retries, "retries", 0, 100)
-        self._closed, self._opening = False, threading.Lock()
+        self._closed, self._opening, self._process = False, threading.Lock(), os.getpid()
         _warn_of_open_letters(self.url, self._token)
 
     def __repr__(self) -> str:
@@ -268,6 +270,8 @@ class _Connected:
     def _must_be_open(self) -> None:
         if self._closed:
             raise StoreUnavailable("this client was closed; make another")
+        if self._process != os.getpid():  # it was forked, and over one connection both would hear each other's answers
+            self._http, self._opening, self._process = None, threading.Lock(), os.getpid()
 
 
 def _from_settings() -> str:
@@ -550,6 +554,7 @@ class AsyncClient(_Connected, Verbs, Awaited):
     """
 
     _http: "httpx2.AsyncClient | None" = None
+    _loop: "asyncio.AbstractEventLoop | None" = None
 
     async def __aenter__(self) -> Self:
         return self
@@ -560,8 +565,8 @@ class AsyncClient(_Connected, Verbs, Awaited):
     async def close(self) -> None:
         """Closes the connections. The server stays as it is."""
         self._closed = True
-        if self._http is not None:
-            await self._http.aclose()
+        if (here := self._here()) is not None:
+            await here.aclose()
 
     def session(
         self,
@@ -648,9 +653,14 @@ class AsyncClient(_Connected, Verbs, Awaited):
         import httpx2
 
         self._must_be_open()
-        if self._http is None:
-            self._http = httpx2.AsyncClient(**self._options())
-        return self._http
+        if (here := self._here()) is None:
+            self._http = here = httpx2.AsyncClient(**self._options())
+            self._loop = asyncio.get_running_loop()
+        return here
+
+    def _here(self) -> "httpx2.AsyncClient | None":
+        """The connections, unless they are of another event loop, such as one that is over."""
+        return self._http if self._loop in (None, asyncio.get_running_loop()) else None
 
 
 async def _encoded(lines: AsyncIterable[str] | Iterable[str]) -> AsyncIterator[bytes]:

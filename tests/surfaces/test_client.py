@@ -5,8 +5,10 @@ tests/test_surfaces_agree.py.
 """
 
 import asyncio
+import gc
 import json
 import logging
+import os
 import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -17,10 +19,13 @@ from typing import Any
 import httpx2
 import pytest
 
+from faults.processes import Child, needs_fork
 from memorist import AsyncClient, Client, Draft, Memory
 from memorist.client import Unanswered
 from memorist.errors import Conflict, Invalid, MemoristError, NotFound, StoreUnavailable
 from table_server import Server
+
+from .serving import served
 
 URL, TOKEN = "http://127.0.0.1:8765", "mk_sesame_sesame"
 
@@ -220,6 +225,37 @@ def test_threads_share_one_client(server: Server, monkeypatch: pytest.MonkeyPatc
     with Client(URL) as client, ThreadPoolExecutor(8) as pool:
         kept = list(pool.map(lambda n: client.remember(f"Build {n} was green"), range(16)))
     assert all(kept) and server.memory.count() == 16 and len(made) == 1
+
+
+@needs_fork
+def test_a_child_uses_no_connection_of_its_parent(monkeypatch: pytest.MonkeyPatch) -> None:
+    made, make = [], httpx2.Client
+
+    def counted(**options: Any) -> httpx2.Client:
+        made.append(os.getpid())
+        return make(transport=httpx2.MockTransport(lambda request: answer(200, 7, {})), **options)
+
+    monkeypatch.setattr("httpx2.Client", counted)
+    with Client(URL) as client:
+        assert (client.count(), client.count()) == (7, 7) and made == [os.getpid()]
+        child = Child(lambda say: say([client.count(), client.count(), made == [os.getppid(), os.getpid()]]))
+        assert child.line() == "[7, 7, True]" and child.end() == 0
+        assert client.count() == 7 and made == [os.getpid()]
+
+
+@pytest.mark.filterwarnings("ignore::ResourceWarning", "ignore::pytest.PytestUnraisableExceptionWarning")
+def test_an_awaited_client_goes_from_one_event_loop_to_the_next(tmp_path: Path) -> None:
+    def counts(client: AsyncClient) -> list[int]:
+        async def count() -> int:
+            return await client.count()
+
+        found = [asyncio.run(count()) for _ in range(3)]
+        asyncio.run(client.close())
+        return found
+
+    with served(tmp_path / "memory.db") as found:
+        assert counts(AsyncClient(f"http://127.0.0.1:{found.client.port}")) == [0, 0, 0]
+    gc.collect()  # what a loop that ended left open is told of here
 
 
 # ---------------------------------------------------------------- when something is sent again

@@ -82,6 +82,8 @@ def test_headers_that_are_read_and_sent_are_in_it(document: dict[str, Any]) -> N
         return {each["name"] for each in document["paths"][path]["get"]["parameters"] if each["in"] == "header"}
 
     assert taken("/v1/events") == {"Last-Event-ID"} and taken("/v1/memories/{id}") == {"If-None-Match"}
+    found = document["paths"]["/v1/memories/{id}"]["get"]["responses"]
+    assert {status for status, each in found.items() if "ETag" in each.get("headers", {})} == {"200", "304"}
     for path in document["paths"].values():
         for operation in path.values():
             told = {

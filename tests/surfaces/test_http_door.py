@@ -1,5 +1,6 @@
 """Who may: no web page reaches a memory, keys are handled like secrets, and too much, too large and too slow is refused."""
 
+import gzip
 import hmac
 import itertools
 import json
@@ -429,6 +430,10 @@ def test_a_header_that_holds_once_is_not_sent_twice(client: Client, name: str) -
 def test_what_is_wrong_with_json_is_told_in_our_words_of_what_it_is(client: Client) -> None:
     long = client("POST", "/v1/memories", b'{"importance": ' + b"1" * 5000 + b"}", content_type="application/json")
     assert long.json["detail"] == "the body holds a number with too many digits; shorten it"
+    packed = client(
+        "POST", "/v1/memories", gzip.compress(b"{}"), content_type="application/json", content_encoding="gzip"
+    )
+    assert packed.json["detail"] == "the body is no UTF-8 at byte 1; send JSON in UTF-8, and not packed"
     for path in ("/v1/export", "/v1/memories"):
         deep = client("GET", f"{path}?where=" + "%7B%22a%22:" * 150 + "1" + "%7D" * 150).json["detail"]
         assert deep.startswith("where is nested more than"), deep

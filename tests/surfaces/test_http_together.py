@@ -2,7 +2,7 @@
 
 import asyncio
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
@@ -12,8 +12,9 @@ import pytest
 from doors import served
 from memorist import Client, Memory
 from memorist.errors import Conflict, Invalid, MemoristError, StoreUnavailable
-from memorist.records import Draft, Outcome
+from memorist.records import Draft, Outcome, Record
 from memorist.remember import gate
+from memorist.store.meaning import Ahead, Generations
 from memorist.surfaces.http.work import Gathering, WorkLane
 
 TEXTS = [
@@ -47,6 +48,27 @@ def test_many_notes_at_once_are_all_kept_each_with_its_own_answer(tmp_path: Path
     with Memory(tmp_path / "memory.db", project="atlas") as memory:
         assert {each.text for each in memory.list(limit=100)} == {*TEXTS} - {TEXTS[3]}
         assert memory.audit().ok
+
+
+def test_a_short_text_does_not_wait_for_the_vectors_of_long_ones(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    begun, made, ahead = threading.Semaphore(0), threading.Event(), Generations.ahead
+
+    def slowly(self: Generations, records: Sequence[Record]) -> Mapping[str, Ahead]:
+        if len(records[0].text) > 9_000:
+            begun.release()
+            made.wait(10)
+        return ahead(self, records)
+
+    monkeypatch.setattr(Generations, "ahead", slowly)
+    texts = [f"Report {number}: {'all is well. ' * 3_000}" for number in range(2)]
+    with served(tmp_path / "memory.db") as url, Client(url) as client, ThreadPoolExecutor(2) as pool:
+        said = [pool.submit(client.remember, text) for text in texts]
+        assert all(begun.acquire(timeout=10) for _ in said)
+        assert client.remember("Tea is at four").outcome == "added" and not any(each.done() for each in said)
+        made.set()
+        assert all(each.result() for each in said)
 
 
 def test_what_is_wrong_with_one_is_told_to_it_alone(tmp_path: Path) -> None:

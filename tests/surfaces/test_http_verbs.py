@@ -214,6 +214,19 @@ def test_another_project_is_named_in_the_query(client: Client) -> None:
     assert "moose" not in client("GET", "/v1/memories?limit=1000").body.decode()
 
 
+def test_a_project_in_a_body_is_told_where_it_stands(client: Client) -> None:
+    refused = client("POST", "/v1/memories", {"text": "Borealis has an elk", "project": "borealis"})
+    assert refused.code == "invalid" and "?project=atlas; leave it out of the body" in refused.json["detail"]
+    assign = client("POST", "/v1/projects/assign", {"scope": "session/none", "project": "borealis"})
+    assert "leave it out" not in assign.json["detail"]
+
+
+@pytest.mark.parametrize("twice", ["project=borealis&project=atlas", "limit=1&cursor=a&cursor=b"])
+def test_what_says_where_is_said_once(client: Client, twice: str) -> None:
+    refused = client("GET", f"/v1/memories?{twice}")
+    assert refused.code == "invalid" and "was given more than once" in refused.json["detail"]
+
+
 # ---------------------------------------------------------------- versions
 
 

@@ -258,12 +258,12 @@ def test_what_is_no_frame_is_refused_and_the_server_goes_on(serving: Serving) ->
 
 
 @contextmanager
-def listening(client: HttpClient, session: str) -> Iterator[http.client.HTTPResponse]:
+def listening(client: HttpClient, session: str, **more: str) -> Iterator[http.client.HTTPResponse]:
     """A stream of news of the server, or what it says instead."""
     talk = http.client.HTTPConnection("127.0.0.1", client.port, timeout=LONG)
     try:
         talk.request(
-            "GET", "/mcp", headers={**client.headers, "accept": "text/event-stream", "mcp-session-id": session}
+            "GET", "/mcp", headers={**client.headers, "accept": "text/event-stream", "mcp-session-id": session, **more}
         )
         yield talk.getresponse()
     finally:
@@ -281,6 +281,15 @@ def with_keys(folder: Path, **limits: int) -> Iterator[tuple[KeyRing, Seated, Ht
     with served(folder / "memory.db", ring=ring, limits=ServerLimits(**limits)) as found:
         one, two = (HttpClient(found.client.port, {"authorization": f"Bearer {token}"}) for token in tokens)
         yield ring, found, one, two
+
+
+def test_whoever_names_an_event_to_go_on_from_gets_a_new_stream(tmp_path: Path) -> None:
+    with served(tmp_path / "memory.db") as found:
+        session = opened(found.client).headers["mcp-session-id"]
+        for last in ("5", "", "0b7c_1"):
+            with listening(found.client, session, **{"last-event-id": last}) as stream:
+                assert (stream.status, stream.headers["content-type"]) == (200, "text/event-stream")
+            until(lambda: not found.server._application.work.streams.taken.total())
 
 
 def turned_away(answer: Got | http.client.HTTPResponse) -> bool:

@@ -50,6 +50,20 @@ def test_what_is_no_resource_is_an_error_that_names_it(mode: str, uri: str) -> N
     talk(door(), work, mode)
 
 
+@pytest.mark.parametrize("mode", ERAS)
+def test_a_cursor_of_something_else_is_refused(mode: str) -> None:
+    async def work(agent: Agent) -> None:
+        client = agent.client
+        lists = (client.list_tools, client.list_resources, client.list_resource_templates, client.list_prompts)
+        for listed in lists:
+            assert (await listed()).next_cursor is None
+            with pytest.raises(MCPError, match="ask without it") as problem:
+                await listed(cursor="2")
+            assert problem.value.code == types.INVALID_PARAMS
+
+    talk(door(), work, mode)
+
+
 @pytest.mark.covers("S1-4", "N1-7")
 @pytest.mark.parametrize("mode", ERAS)
 def test_the_prompts_have_descriptions_and_say_what_they_promise(mode: str) -> None:

@@ -519,6 +519,7 @@ def test_lean_leaves_out_what_says_nothing_and_keeps_zero_and_false() -> None:
         ("memory_review", {}, "reading"),
         ("memory_review", {"id": "q1", "decide": "deny"}, "writing"),
         ("memory_add", {}, "writing"),
+        ("memory_add", {"text": "all is well. " * 3_000}, "long"),
         ("memory_forget", {}, "writing"),
         ("memory_ingest", {}, "waiting"),
         ("memory_session_turn", {}, "waiting"),

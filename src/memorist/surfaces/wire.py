@@ -329,7 +329,10 @@ def parsed(text: str | bytes, what: str, depth: int = DEPTH) -> Any:
         found = json.loads(text, object_pairs_hook=partial(_each_once, what), parse_constant=_no_constant)
     except RecursionError as problem:
         raise TurnedAway("malformed", f"{what} is nested more than {depth} levels deep; flatten it") from problem
-    except (json.JSONDecodeError, UnicodeDecodeError) as problem:
+    except UnicodeDecodeError as problem:
+        said = f"{what} is no UTF-8 at byte {problem.start}; send JSON in UTF-8, and not packed"
+        raise TurnedAway("malformed", said) from problem
+    except json.JSONDecodeError as problem:
         raise TurnedAway("malformed", f"{what} is no JSON: {str(problem)[:120]}") from problem
     except ValueError as problem:  # the only other one that JSON can bring about
         raise TurnedAway("malformed", f"{what} holds a number with too many digits; shorten it") from problem

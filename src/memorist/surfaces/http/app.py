@@ -260,7 +260,7 @@ class Application:
         project, _ = more.query_of(_query(request))
         said = request.headers.get("last-event-id")
         if said is not None and not re.fullmatch(r"\d{1,15}", said):
-            raise Invalid("Last-Event-ID is the number of an event")
+            raise Invalid(f"Last-Event-ID is the number of an event, not {said!r:.60}; without it, what comes is told")
         visitor = _visitor(request)
         follower = more.EventStream(self.work, visitor, project, None if said is None else int(said))
         await self.work.lanes["reading"].do(follower.must_be_let_in)

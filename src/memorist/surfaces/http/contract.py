@@ -108,7 +108,7 @@ def _answers(verb: Verb) -> Document:
     content = {"application/json": {"schema": schema}}
     added = {"201": {"description": "A memory was added.", "content": content, **_told_beside(verb, LOCATION)}}
     waits = {"202": {"description": "It waits for a person: `pending` is the question.", "content": content}}
-    unchanged = {"304": {"description": "The memory has the version that is known already."}}
+    unchanged = {"304": {"description": "The memory has the version that is known already.", **_told_beside(verb)}}
     return {
         "200": {"description": "The answer.", "content": content, **_told_beside(verb)},
         **(added if verb.name in ADDING else {}),

@@ -266,19 +266,20 @@ class Answer:
         if self.status:
             raise error
         status, headers, body = told(error, self._id)
+        headers.append((b"content-length", str(len(body)).encode()))
         await self({"type": "http.response.start", "status": status, "headers": headers})
         await self({"type": "http.response.body", "body": body})
 
 
 def told(error: BaseException, request_id: str) -> tuple[int, list[tuple[bytes, bytes]], bytes]:
-    """An error as an answer: problem details, and the headers that go with them."""
+    """An error as an answer: problem details, and the headers that go with them; whoever sends it adds its length."""
     problem = wire.problem(error)
     document = {
         "type": f"urn:memorist:problem:{problem.code}", "title": problem.title, "status": problem.status,
         "detail": problem.detail, "code": problem.code, "request_id": request_id,
     }  # fmt: skip
     body = json.dumps(document).encode()
-    headers = [(b"content-type", b"application/problem+json"), (b"content-length", str(len(body)).encode())]
+    headers = [(b"content-type", b"application/problem+json")]
     after = getattr(error, "after", None) or (1 if problem.code in wire.COME_BACK else None)
     headers += [(b"retry-after", str(max(1, round(after))).encode())] if after else []
     headers += [(b"www-authenticate", b"Bearer")] if problem.status == 401 else []

@@ -101,11 +101,12 @@ async def perform(asked: HttpCall, work: Work, answers: "Answers") -> Reply:
     workers, reading = work.workers, work.lanes["reading"]
     if workers is not None and asked.verb.name in ASKING and workers.take(reading.inside):
         return await workers.answered(asked)
-    if asked.verb.name == "remember":
+    lane = lane_of(asked.verb, len(asked.body))
+    if (asked.verb.name, lane) == ("remember", "writing"):
         return await work.notes.do(asked, lambda calls: answered_together(calls, work))
     key = asked.headers.get("idempotency-key")
     if key is None or not asked.verb.writes or "key" in wire.parameters(asked.verb.name):
-        return await work.lanes[lane_of(asked.verb)].do(lambda: answered(asked, work))
+        return await work.lanes[lane].do(lambda: answered(asked, work))
     return await _once(asked, key, work, answers)
 
 
@@ -117,7 +118,7 @@ async def _once(asked: HttpCall, key: str, work: Work, answers: "Answers") -> Re
         return found
     reply: Reply | None = None
     try:
-        reply = await work.lanes[lane_of(asked.verb)].do(lambda: answered(asked, work))
+        reply = await work.lanes[lane_of(asked.verb, len(asked.body))].do(lambda: answered(asked, work))
         return reply
     finally:
         answers.end(asked, key, reply)
@@ -234,25 +235,34 @@ def _tags(header: str) -> list[str]:
 
 def _said(asked: HttpCall, depth: int) -> tuple[str | None, str | None, dict[str, Any]]:
     """The project it is about, the cursor, and the arguments of the verb."""
-    rest, project, cursor = [], None, None
-    paged = asked.verb.name in (*PAGED_FROM_FRONT, *PAGED_FROM_END)
-    for name, value in pairs_of(asked.query):
-        if name == "project":
-            project = value
-        elif name == "cursor" and paged:
-            cursor = value
-        else:
-            rest.append((name, value))
+    around, rest = _around(asked)
     given = _in_body(asked, rest, depth) if asked.method not in ("GET", "DELETE") else _in_query(asked, rest, depth)
     if lacking := [name for name in asked.verb.lacks if name in given]:
         raise Invalid(f"{asked.method} only reads, and takes no {lacking[0]}; send it by {asked.verb.http}")
-    return project, cursor, _with_headers(asked, _placed(asked, given))
+    return around.get("project"), around.get("cursor"), _with_headers(asked, _placed(asked, given))
+
+
+def _around(asked: HttpCall) -> tuple[dict[str, str], list[tuple[str, str]]]:
+    """What a query says of the project and of the page, and the rest of it."""
+    paged = asked.verb.name in (*PAGED_FROM_FRONT, *PAGED_FROM_END)
+    names, around, rest = ("project", "cursor") if paged else ("project",), dict[str, str](), []
+    for name, value in pairs_of(asked.query):
+        if name in around:  # a slip must not decide where something is written
+            raise Invalid(f"{name} was given more than once; it takes one value")
+        if name in names:
+            around[name] = value
+        else:
+            rest.append((name, value))
+    return around, rest
 
 
 def _in_body(asked: HttpCall, rest: list[tuple[str, str]], depth: int) -> dict[str, Any]:
     if rest:
         raise Invalid(f"{rest[0][0]!r:.60} is no part of this query; arguments are fields of a JSON object")
-    return read_json(asked.headers.get("content-type"), asked.body, depth)
+    found = read_json(asked.headers.get("content-type"), asked.body, depth)
+    if "project" in found and "project" not in wire.parameters(asked.verb.name):
+        raise Invalid("the project stands in the query, such as ?project=atlas; leave it out of the body")
+    return found
 
 
 def _in_query(asked: HttpCall, rest: list[tuple[str, str]], depth: int) -> dict[str, Any]:

@@ -41,6 +41,7 @@ Together = Callable[[Sequence[G]], Sequence[T | Exception]]
 THREADS = {"reading": 8, "writing": 4, "waiting": 8, "long": 3, "exporting": 3}  # by lane
 ASKING = ("recall", "context", "explain", "why_not")  # verbs for workers, where there are any
 TAKES_LONG = ("audit", "backup", "compact", "doctor", "rescan", "upkeep", "merge_project", "rename_project", "erase")
+LONG_TEXT = 32 << 10  # bytes, whose vectors take a second or more
 READS_NOTES = ("receipt", "log", "status")  # of the verbs that are quick, and write nothing
 GATHERINGS = 2  # threads that take what waits together: while one computes vectors, the other writes
 MOST_TOGETHER = 8  # requests of one transaction: others wait for it, and as many get vectors of a slow model at once
@@ -50,12 +51,15 @@ IN_RAM = ":memory:"
 log = logging.getLogger("memorist.http")
 
 
-def lane_of(verb: Verb) -> str:
+def lane_of(verb: Verb, size: int = 0) -> str:
+    """Where a verb is worked on that is given so many bytes. The vectors of a long text keep no short one waiting."""
     if verb.name in TAKES_LONG:
         return "long"
     if verb.writes and (verb.name in ("session", "ingest") or verb.name.startswith("session.")):
         return "waiting"  # for whoever else has the session open, up to half a minute
-    return "writing" if verb.writes else "reading"
+    if not verb.writes:
+        return "reading"
+    return "writing" if size <= LONG_TEXT else "long"
 
 
 def needs_notes(verb: Verb) -> bool:

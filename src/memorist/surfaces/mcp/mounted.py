@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 IDLE = 30 * 60.0  # seconds after which a session that nobody uses ends
 LOOK = 0.5  # seconds between two looks at the key of a stream
-SESSION, SPOKEN = b"mcp-session-id", b"mcp-protocol-version"
+SESSION, SPOKEN, LAST = b"mcp-session-id", b"mcp-protocol-version", b"last-event-id"
 
 
 class SharedProjects:
@@ -149,7 +149,9 @@ class McpMount:
             session.ending = asyncio.get_running_loop().call_later(IDLE, self._left, which, session, False)
 
     async def _stream(self, scope: Any, receive: Any, told: Any) -> None:
-        """A stream that waits for news of the server ends with it, and with its key."""
+        """A stream that waits for news of the server ends with it, and with its key. No event has a number here, so there is none
+        to go on from: who names one gets a new stream, which the SDK would not answer."""
+        scope = {**scope, "headers": [header for header in scope["headers"] if header[0] != LAST]}
         async with anyio.create_task_group() as group:
             group.start_soon(self._end, group.cancel_scope, scope["memorist"])
             await self._handle(scope, receive, told)

@@ -117,6 +117,7 @@ class McpDoor:
         return self.offered[name].input if name in self.offered else None
 
     async def _list_tools(self, ctx: Context, params: types.PaginatedRequestParams | None) -> types.ListToolsResult:
+        _must_be_first(params)
         return types.ListToolsResult(tools=[_shown(tool) for tool in self.offered.values()])
 
     async def _call_tool(
@@ -181,6 +182,7 @@ class McpDoor:
         self, ctx: Context, params: types.PaginatedRequestParams | None
     ) -> types.ListResourcesResult:
         """The latest memories of the project."""
+        _must_be_first(params)
         served = await self._served(ctx, None)
         found = await self._do(partial(self.calls.answer, _LIST, {"limit": LISTED}, served))
         if found.failed:
@@ -199,6 +201,7 @@ class McpDoor:
     async def _list_templates(
         self, ctx: Context, params: types.PaginatedRequestParams | None
     ) -> types.ListResourceTemplatesResult:
+        _must_be_first(params)
         template = types.ResourceTemplate(
             uri_template=f"{shapes.URI}{{id}}", name="memory", title="One memory",
             description="A memory in full, by the id of a hit.", mime_type="application/json",
@@ -219,6 +222,7 @@ class McpDoor:
     # ------------------------------------------------------------ prompts
 
     async def _list_prompts(self, ctx: Context, params: types.PaginatedRequestParams | None) -> types.ListPromptsResult:
+        _must_be_first(params)
         return types.ListPromptsResult(
             prompts=[
                 types.Prompt(
@@ -282,7 +286,8 @@ def lane(tool: Tool, given: Mapping[str, Any]) -> str:
     verb = (VERBS.get(tool.verb) or SESSION_PARTS.get(tool.verb)) if tool.by == "memory" else None
     if verb is None:
         return "reading" if tool.act == "reads" else "writing"
-    return "reading" if only_reads(verb, given) else lane_of(verb)
+    size = sum(len(value) for value in given.values() if isinstance(value, str))
+    return "reading" if only_reads(verb, given) else lane_of(verb, size)
 
 
 def _shown(tool: Tool) -> types.Tool:
@@ -291,6 +296,12 @@ def _shown(tool: Tool) -> types.Tool:
         name=tool.name, title=tool.title, description=tool.says, input_schema=tool.input, output_schema=tool.output,
         annotations=hints,
     )  # fmt: skip
+
+
+def _must_be_first(params: types.PaginatedRequestParams | None) -> None:
+    """A list is one page here, so a cursor is of something else: a client that follows it would read the list for ever."""
+    if params is not None and params.cursor:
+        raise MCPError(types.INVALID_PARAMS, "this cursor is of no list here, where each is one page; ask without it")
 
 
 def _result(answer: ToolAnswer) -> types.CallToolResult:
