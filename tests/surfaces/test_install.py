@@ -440,6 +440,15 @@ def test_a_table_on_one_line_is_named(home: Path) -> None:
         install.install(CLIENTS["codex"], hooks=False)
 
 
+@pytest.mark.parametrize("text", ["mcp_servers = 'x'\n", "mcp_servers = []\n", "[[mcp_servers]]\nname = 'x'\n"])
+def test_what_is_no_table_is_named(text: str, home: Path) -> None:
+    file = home / ".codex" / "config.toml"
+    file.write_text(text)
+    with pytest.raises(Invalid, match=r"^mcp_servers in .*config.toml is no table"):
+        install.install(CLIENTS["codex"])
+    assert file.read_text() == text
+
+
 def test_a_file_that_is_no_object_is_named(home: Path) -> None:
     (home / ".gemini" / "settings.json").write_text("[]")
     with pytest.raises(Invalid, match=r"^what stands in .*settings.json is no object"):

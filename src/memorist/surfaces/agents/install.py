@@ -277,6 +277,11 @@ def _servers_in(change: FileChange, servers: Servers) -> Mapping[str, Any]:
 def _with_table(change: FileChange, servers: Servers) -> bytes:
     """A table at the end of a TOML file, which must still be one."""
     before = change.after or b""
+    wanted = _table(whole.text_of(before, change.file), change.file)
+    listed = splice.at(wanted, servers.path)
+    if listed is not None and not isinstance(listed, Mapping):
+        named = ".".join(servers.path)
+        raise Invalid(f"{named} in {change.file} is no table, so nothing can be added to it; correct it")
     line = b"\r\n" if b"\r\n" in before else b"\n"
     rows = [
         f"[{'.'.join(servers.path)}.{MEMORIST}]",
@@ -284,7 +289,6 @@ def _with_table(change: FileChange, servers: Servers) -> bytes:
     ]
     gap = b"" if not before else line if before.endswith(b"\n") else line * 2
     after = before + gap + line.join(row.encode() for row in rows) + line
-    wanted = _table(whole.text_of(before, change.file), change.file)
     _inner(wanted, servers.path)[MEMORIST] = dict(servers.entry)
     _must_say(_grown(after, servers, change.file), wanted, change.file)
     return after
