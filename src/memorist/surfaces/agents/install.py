@@ -437,6 +437,16 @@ def _without(client: Agent, file: Path, of: Sequence[Place], book: "_Book") -> F
     holders = noted.holders if noted else None
     for each in of:
         change = _without_one(change, each, client, holders)
+    return _gone_if_empty(change, of) if noted is not None and noted.made else change
+
+
+def _gone_if_empty(change: FileChange, of: Sequence[Place]) -> FileChange:
+    """A file that we made goes, once nothing is left in it, not even a remark, but what such a file needs."""
+    heads = dict(each.head for each in of if isinstance(each, Hooks) and each.head)
+    left = (change.after or b"").strip()
+    with suppress(ValueError):
+        if change.is_one and (not left or json.loads(left) in ({}, heads)):
+            return replace(change, after=None)
     return change
 
 
