@@ -76,6 +76,13 @@ def test_small_talk_commands_and_the_agent_itself_get_nothing(given: dict[str, A
     assert told("claude-code", "UserPromptSubmit", **given) == ""
 
 
+@pytest.mark.parametrize("prompt", ["1", "2.", "y", "Y", "b)", " (a) ", "Option 2", "Nummer 3", "10"])
+def test_a_choice_of_what_the_agent_offered_asks_for_nothing(prompt: str, work: Path) -> None:
+    say("Option 1 of the 2 is that Y runs Nummer 3 on port 10 of a b-tree, number 2")
+    assert told("claude-code", "UserPromptSubmit", prompt=prompt) == ""
+    assert "b-tree" in told("claude-code", "UserPromptSubmit", prompt="2: which port is it on?")
+
+
 @pytest.mark.parametrize(
     "prompt",
     ["/etc/staging/db.conf: which database does staging run?", "/srv/staging.sql is which database of staging?",

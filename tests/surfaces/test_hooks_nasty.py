@@ -231,6 +231,27 @@ def test_a_line_that_is_too_long_keeps_nothing_behind_it_out(work: Path) -> None
         assert known.read < file.stat().st_size, "the last line may still be written"
 
 
+def test_what_no_store_can_hold_costs_no_message(work: Path) -> None:
+    file = work.parent / "s1.jsonl"
+    file.write_text(typed("cut in an emoji \ud83d", "u1") + typed("two\0parts", "u2") + typed("x" * 1_000_001, "u3"))
+    note(file, "s1")
+    with Memory() as memory:
+        assert capture.read_all(capture.recorder(memory)) == 3
+        texts = [each.text for each in memory.list({"kind": "turn"})]
+    assert sorted(text[:20] for text in texts) == ["cut in an emoji \ufffd", "two\ufffdparts", "x" * 20]
+    assert problems.last() == []
+
+
+def test_a_message_that_is_not_kept_is_told_to_the_doctor(work: Path) -> None:
+    file = work.parent / "s1.jsonl"
+    file.write_text(typed("When?", "u1").replace("2026-05-06T12:00:00Z", "yesterday") + typed("Fine", "u2"))
+    note(file, "s1")
+    with Memory() as memory:
+        capture.read_all(capture.recorder(memory))
+        assert [each.text for each in memory.list({"kind": "turn"})] == ["Fine"]
+    assert "1 of 2 messages were not kept" in problems.last()[0]["problem"]
+
+
 def test_a_session_of_an_agent_that_was_killed_is_closed_after_a_day(work: Path) -> None:
     file = work.parent / "s1.jsonl"
     file.write_text(typed("We decided that logs go to Loki.", "u1"))

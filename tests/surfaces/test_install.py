@@ -160,6 +160,25 @@ def test_in_and_out_leaves_nothing(name: str, home: Path) -> None:
     assert {name: text for name, text in tree(home).items() if "memorist" not in name} == before
 
 
+@pytest.mark.parametrize("name", CLIENTS)
+def test_a_file_of_ours_that_was_only_laid_out_anew_goes(name: str, home: Path) -> None:
+    """As agents do that write their settings again."""
+    before = tree(home)
+    for change in install.install(CLIENTS[name]):
+        text = change.file.read_text()
+        change.file.write_text(json.dumps(json.loads(text), indent=7) if change.file.suffix == ".json" else text)
+    install.remove(CLIENTS[name])
+    assert {file: text for file, text in tree(home).items() if "memorist" not in file} == before
+
+
+def test_what_others_put_into_a_file_of_ours_stays(home: Path) -> None:
+    client, file = CLIENTS["cursor"], home / ".cursor" / "hooks.json"
+    install.install(client)
+    file.write_text(file.read_text() + "// mine\n")
+    install.remove(client)
+    assert "// mine" in file.read_text()
+
+
 def test_what_others_changed_since_stays(home: Path) -> None:
     client, file = CLIENTS["claude-code"], home / ".claude" / "settings.json"
     file.write_text(COMMENTED)
@@ -438,6 +457,15 @@ def test_a_table_on_one_line_is_named(home: Path) -> None:
     file.write_text('mcp_servers = {other = {command = "x"}}\n')
     with pytest.raises(Refused, match=r"mcp_servers on one line.*yourself"):
         install.install(CLIENTS["codex"], hooks=False)
+
+
+@pytest.mark.parametrize("text", ["mcp_servers = 'x'\n", "mcp_servers = []\n", "[[mcp_servers]]\nname = 'x'\n"])
+def test_what_is_no_table_is_named(text: str, home: Path) -> None:
+    file = home / ".codex" / "config.toml"
+    file.write_text(text)
+    with pytest.raises(Invalid, match=r"^mcp_servers in .*config.toml is no table"):
+        install.install(CLIENTS["codex"])
+    assert file.read_text() == text
 
 
 def test_a_file_that_is_no_object_is_named(home: Path) -> None:

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from memorist.text.question import question_of
+from memorist.text.question import question_of, without_injected
 
 Q = "Which database do we use?"
 HASH = "3f2a" * 16
@@ -126,3 +126,11 @@ def test_a_long_prompt_of_anything_is_read_in_passes(piece: str) -> None:
     began = time.process_time()
     question_of(text)
     assert time.process_time() - began < 20  # about a second at most; what is not linear would take hours
+
+
+@pytest.mark.parametrize("end", ["", "End bcdfghjkn\n", "End bcdfghjkm\n"])
+def test_what_looks_like_many_pages_of_ours_is_read_in_passes(end: str) -> None:
+    text = "Reference data bcdfghjkm\n" * 100_000 + end + "Why?"
+    began = time.process_time()
+    assert without_injected(text) == ("Why?" if end.endswith("km\n") else text)
+    assert time.process_time() - began < 20  # well under a second; to look for each end anew takes a minute

@@ -86,12 +86,27 @@ def test_no_secret_is_plain_however_it_is_written_and_hidden() -> None:
     assert [text for text in (*written, *framed, *named, *short) if too_plain(text) and redactor.find(text)] == []
 
 
+@pytest.mark.parametrize("blank", ["\f", "\v", "\x1c", "\x1f"])
+def test_no_blank_inside_of_the_beginning_of_a_key_makes_it_plain(blank: str) -> None:
+    rng, redactor = random.Random(f"beginning {blank!r}"), Redactor(b"key")
+    redactor.redact("password = x9Kq2LmP7v")  # builds the rules, so that plain texts are looked at too
+    keys = [make(rng, parts) for _, *parts in FORMATS]
+    broken = [f"......{key[:2]}{end}{key[2:]}" for key in keys for end in (f"\n{blank}", f"'{blank}+ '")]
+    found = [text for text in broken if redactor.find(text)]
+    assert len(found) > len(FORMATS)
+    assert [text for text in found if too_plain(text)] == []
+
+
 def test_ids_and_long_words_are_plain() -> None:
     for text in (
         "session 0b0f5d4c-58c6-4b6c-9a57-2c1f6a3e9d10 of project/github.com/acme/webshop",
         "src/billing/internationalization.py handles getUserByInvoiceNumber, since 2024-03-01",
     ):
         assert too_plain(text)
+
+
+def test_a_long_text_is_given_to_the_rules_and_not_looked_through_twice() -> None:
+    assert too_plain("which port does it use? " * 100) and not too_plain("which port does it use? " * 1000)
 
 
 def test_a_text_is_judged_by_itself_whatever_was_looked_at_before_it() -> None:

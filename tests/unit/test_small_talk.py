@@ -16,6 +16,8 @@ NOTHING_ASKED = """
     ok got it, thanks | makes sense | that's all for now, bye | see you tomorrow | good night | never mind |
     can you continue? | could you go on please? | you're welcome | sorry | my bad | wow | sooo good | thaaanks |
     hmmm | ok then | no worries | ty | k | danke | Danke dir! | vielen Dank für die Hilfe | alles klar |
+    ja | nein | ja! | nochmal bitte | warte | verdammt | und jetzt? | und nun? | was jetzt? |
+    okay, dann mal los | geht jetzt | funktioniert jetzt |
     guten Morgen | mach weiter | passt | super, danke | klingt gut | ok super | bis später | merci beaucoup |
     bonjour | ça va ? | d'accord, merci | c'est parfait | vas-y | gracias | muchas gracias por la ayuda |
     hola, ¿qué tal? | vale | perfecto | suena bien | buenos días | grazie mille | ciao | va bene | ottimo lavoro |
@@ -30,7 +32,8 @@ ASKED = """
     thanks, and where is the key? | ok, what about the budget? | is it good? | hello world program |
     good morning routine | when is good night story | Where is my phone | key | nice in May | great wall |
     hi, do I have work tomorrow? | is the job done | did it work | my best friend |
-    danke, und wo ist der Schlüssel? | wann kommt die Müllabfuhr | cool bag | ok 日本 | 2 | who am I |
+    danke, und wo ist der Schlüssel? | nein, Dienstag | und jetzt die Tests | ja, der blaue |
+    wann kommt die Müllabfuhr | cool bag | ok 日本 | 2 | who am I |
     thanks for the 5 euros | go to the shop | continue the migration | do the dishes | stop the server | my job |
     good dentist | yes, the blue one | what's next? | what did I say? | no, Tuesday | wie heißt sie | wer ist das |
     merci, où est la clé ? | hola dónde está Ana | when was the good day | how is mom | what's up with the build |

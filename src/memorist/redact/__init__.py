@@ -27,6 +27,7 @@ from memorist.redact.scan import PLACE, Found, blanked, everywhere, formats_in, 
 from memorist.text.patterns import regex
 from memorist.text.visible import is_blank
 
+PLAIN_AT_MOST = 20_000  # characters: to look through more for what rules want takes longer than to build them
 PASSES = 5  # a mark may uncover what stood glued to a secret; more often than this it is a game
 MARK = regex(r"\[secret:[a-z0-9-]+:[0-9a-f]{4}\]")
 _TELLING = regex(
@@ -40,9 +41,13 @@ _TELLING = regex(
 
 def too_plain(text: str) -> bool:
     """Whether no rule can fit, told without building them, which takes tens of milliseconds: each wants something of this."""
+    if len(text) > PLAIN_AT_MOST:
+        return False
+    whole = unbroken(text)
+    joined = without_blanks(whole)
     return not (
-        any(_TELLING.search(each) for each in {text, unbroken(text)})
-        or any(beginning in without_blanks(text) for beginning in BEGINNINGS)
+        any(_TELLING.search(each) for each in {text, whole})
+        or any(beginning in joined for beginning in BEGINNINGS)
         or any(encoded(text, lambda plain: [("text", 0, len(plain))]))
     )
 

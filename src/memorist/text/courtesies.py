@@ -159,10 +159,11 @@ COURTESIES: Mapping[str, Courtesies] = {
     ),
     "german": Courtesies(
         firm="""ach achso bestens bitteschon boah dankeschon dankesehr egal einverstanden entschuldige entschuldigung
-        genau gern gerne gesundheit gruezi haha hallo hallochen hdl hihi ho huhu jaja jap jawohl jep jippie jo joa joah
+        genau gern gerne gesundheit gruezi haha hallo hallochen hdl hihi ho huhu ja jaja jap jawohl jep jippie jo joa joah
         juhu jup klar krass kurzen lauft lg logisch logo mahlzeit mega mensch mfg moin moinmoin moinsen na naja
-        naturlich nee neinnein no oke passt prost puh servus servusla stimmt tach tja tschau tschus tschuss tschussi uff
-        ups verstanden verzeihung vg weiter wiederhole zusammenfassen""",
+        naturlich nee nein neinnein no nochmal oke passt prost puh servus servusla stimmt tach tja tschau
+        tschus tschuss tschussi uff
+        ups verdammt verstanden verzeihung vg warte weiter wiederhole zusammenfassen""",
         praise="""ausgezeichnet bereit besser erledigt fein fertig geil genial grossartig gruss grusse gut hervorragend
         hubsch interessant klasse komisch korrekt lecker lieb lustig morgen nabend nett perfekt prima richtig sauber
         schade schlimm schon seltsam spannend spitze stark super suss toll top traurig verruckt wahnsinn witzig
@@ -177,12 +178,13 @@ COURTESIES: Mapping[str, Courtesies] = {
         alles klar | alles paletti | alles roger | alles super | auf wiedersehen | augenblick | besten dank |
         bin da | bin gleich da | bin gleich zuruck | bin wieder da | bin zuruck | bis bald | bis dann |
         bis demnachst | bis gleich | bis morgen | bis nachher | bis spater | bist du bereit | bist du da |
-        bitte schon | bitte sehr | bitte weiter | da hast du recht | danke schon | danke sehr | das geht |
+        bitte schon | bitte sehr | bitte weiter | da hast du recht | danke schon | danke sehr | dann los | dann mal los | das geht |
         das genugt | das hilft | das hilft mir | das ist alles | das klappt | das passt | das reicht |
         das reicht mir | das war s | das war s fur heute | das wars | das wars fur heute | druck mir die daumen
         | du hast recht | echt | einen augenblick | einen moment | endlich freitag | endlich wochenende |
         ergibt sinn | ernsthaft | erzahl einen witz | erzahl mir einen witz | fass das zusammen | feierabend |
-        freut mich | frohe weihnachten | geht in ordnung | geht klar | genau das | genau so | gern geschehen |
+        freut mich | frohe weihnachten | funktioniert jetzt | geht in ordnung | geht jetzt | geht klar |
+        genau das | genau so | gern geschehen |
         gleich zuruck | gruss dich | gruss gott | gut gemacht | gute arbeit | gute frage | gute idee |
         gute nacht | guten abend | guten appetit | guten morgen | guten tag | gutes neues jahr | hab verstanden
         | habe verstanden | herzlichen dank | hort sich gut an | ich auch | ich verstehe | immer gerne |
@@ -197,9 +199,9 @@ COURTESIES: Mapping[str, Courtesies] = {
         nur ein  | oh je | oh nein | passt schon | passt so | schlaf gut | schluss fur heute |
         schon dich zu sehen | schon gut | schonen abend | schonen feierabend | schonen tag | schones wetter |
         schones wetter heute | schones wochenende | sieht gut aus | so ist es | so ist gut | so machen wir das |
-        so machen wir es |  | tut mir leid | und dir | und du | und selbst | viel erfolg | viel gluck |
+        so machen wir es |  | tut mir leid | und dir | und du | und jetzt | und nun | und selbst | viel erfolg | viel gluck |
         viel spass | vielen dank | von mir aus | warte kurz | warte mal | warum nicht | was fur ein tag |
-        was geht | was gibt s neues | was kannst du | was machst du | was meinst du | was nun | weiter bitte |
+        was geht | was gibt s neues | was jetzt | was kannst du | was machst du | was meinst du | was nun | weiter bitte |
         weiter geht s | weiter gehts | weiter so | wer bist du | wie geht es dir | wie geht es ihnen |
         wie geht s | wie geht s dir | wie gehts | wie heisst du | wie lauft s | wie laufts | wie lustig |
         wie nett | wie schon | wie war dein tag | wieso nicht | wird gemacht | wirklich""",

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
+from bisect import bisect_left
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from functools import cache
@@ -31,6 +32,7 @@ _INJECTED_PARTS = ("memory", "memories", "reminder", "context", "tool", "environ
 _TAG = regex(r"<(/?)([A-Za-z][\w.:-]*+)([^<>]*+)>")
 _LINE_TAG = regex(r"^[ \t]*+<([A-Za-z][\w.:-]*+)[^<>]*+>", re.MULTILINE)
 _PAGE = regex(r"^[^\n]{1,80} ([bcdfghjkmnpqrstvwxz]{9})$", re.MULTILINE)  # `prompt/render.py` writes them so
+_PAGE_END = regex(r"\nEnd ([bcdfghjkmnpqrstvwxz]{9})")
 _FENCE = regex(r"[ \t]{0,12}(`{3,}+|~{3,}+)([^`\n]*+)$")
 _INLINE_FENCE = regex(r"```[^`\n]++```")
 _DATA_URI = regex(r"\bdata:[^\s,]{0,200},[\w+/=%.~-]*+")
@@ -86,9 +88,13 @@ def without_injected(text: str) -> str:
     ('Why?', '')
     """
     cuts = _blocks(text)  # in the text as it is: a page may lie in a block whose tags it shares a line with
-    for page in _PAGE.finditer(text):
-        end = text.find(f"\nEnd {page[1]}", page.end())
-        cuts += [(page.start(), end + len(page[1]) + 5)] if end >= 0 else []
+    ends: dict[str, list[re.Match[str]]] = {}
+    for end in _PAGE_END.finditer(text):
+        ends.setdefault(end[1], []).append(end)
+    for page in _PAGE.finditer(text) if ends else ():
+        there = ends.get(page[1], [])
+        first = bisect_left(there, page.end(), key=re.Match.start)
+        cuts += [(page.start(), each.end()) for each in there[first : first + 1]]
     return _cut(text, cuts).strip()
 
 

@@ -22,7 +22,7 @@ from pathlib import Path
 from typing import IO, Any, cast
 
 from memorist.errors import Invalid, NotFound
-from memorist.files.importers import Importer, Utterance, Values, may_be_kept
+from memorist.files.importers import Importer, Utterance, Values, may_be_kept, storable
 from memorist.files.sources import Source, opened, readable
 from memorist.files.streams import LONGEST_LINE, Stream
 from memorist.memory import Memory
@@ -165,7 +165,11 @@ def _close(memory: Memory, capture: Capture) -> None:
 def _ingest(memory: Memory, messages: list[Mapping[str, Any]], capture: Capture) -> None:
     """All of them, or each of them that can be kept: one that cannot must not keep those behind it out for good."""
     try:
-        memory.ingest(messages, session=capture.session, agent=capture.client)
+        outcomes = memory.ingest(messages, session=capture.session, agent=capture.client).outcomes
+        refused = [each.because for each in outcomes if each.outcome == "refused"]
+        if refused:
+            said = f"{len(refused)} of {len(messages)} messages were not kept, the first because {refused[0]}"
+            problems.note(capture.client, TRANSCRIPT, Invalid(said))
     except (Invalid, RecursionError) as problem:
         if len(messages) == 1:
             problems.note(capture.client, TRANSCRIPT, problem)
@@ -195,11 +199,21 @@ def _messages(capture: Capture, since: str | None) -> Generator[tuple[Mapping[st
 
 
 def _cleaned(message: Mapping[str, Any]) -> dict[str, Any] | None:
-    """What may be kept of a message; None of one that is too deep to be looked through, as no person or program writes it."""
+    """What may be kept of a message, and can be; None of one that is too deep to be looked through, as no person or program writes
+    it."""
     try:
-        return {name: value for name, value in may_be_kept(message).items() if value is not None}
-    except Invalid:
+        return {name: _storable(value) for name, value in may_be_kept(message).items() if value is not None}
+    except (Invalid, RecursionError):
         return None
+
+
+def _storable(value: Any) -> Any:
+    """What tools put out may hold anything, and agents cut it in the middle of a character."""
+    if isinstance(value, str):
+        return storable(value)
+    if isinstance(value, list):
+        return [_storable(each) for each in value]
+    return {_storable(name): _storable(each) for name, each in value.items()} if isinstance(value, dict) else value
 
 
 def _importer(client: str) -> Importer:

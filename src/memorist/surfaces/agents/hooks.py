@@ -26,6 +26,8 @@ from memorist.text.private import without_private
 from memorist.text.question import question_of, small_talk, without_injected
 
 COMMAND = re.compile(r"\s*/[\w:-]+(?:\s|$)")  # and no path, such as /etc/hosts
+# Of what the agent offered: "2", "b)", "option 3".
+CHOICE = re.compile(r"\W*(?:(?:option|number|variante|nummer)\s+)?(?:[a-z]|\d{1,2})\W*", re.IGNORECASE)
 TYPED = (None, "user", "sdk")  # sources of a prompt that a person may have typed; others are the agent's own
 
 
@@ -73,7 +75,7 @@ def _needs_nothing(moment: Moment, given: Mapping[str, Any]) -> bool:
     if not isinstance(prompt, str) or given.get("source") not in TYPED:
         return True
     asked = question_of(prompt)
-    return not asked.strip() or COMMAND.match(asked) is not None or small_talk(asked)
+    return not asked.strip() or bool(COMMAND.match(asked) or CHOICE.fullmatch(asked)) or small_talk(asked)
 
 
 def _document(agent: Agent, event: str, text: str) -> str:

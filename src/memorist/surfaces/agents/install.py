@@ -277,6 +277,11 @@ def _servers_in(change: FileChange, servers: Servers) -> Mapping[str, Any]:
 def _with_table(change: FileChange, servers: Servers) -> bytes:
     """A table at the end of a TOML file, which must still be one."""
     before = change.after or b""
+    wanted = _table(whole.text_of(before, change.file), change.file)
+    listed = splice.at(wanted, servers.path)
+    if listed is not None and not isinstance(listed, Mapping):
+        named = ".".join(servers.path)
+        raise Invalid(f"{named} in {change.file} is no table, so nothing can be added to it; correct it")
     line = b"\r\n" if b"\r\n" in before else b"\n"
     rows = [
         f"[{'.'.join(servers.path)}.{MEMORIST}]",
@@ -284,7 +289,6 @@ def _with_table(change: FileChange, servers: Servers) -> bytes:
     ]
     gap = b"" if not before else line if before.endswith(b"\n") else line * 2
     after = before + gap + line.join(row.encode() for row in rows) + line
-    wanted = _table(whole.text_of(before, change.file), change.file)
     _inner(wanted, servers.path)[MEMORIST] = dict(servers.entry)
     _must_say(_grown(after, servers, change.file), wanted, change.file)
     return after
@@ -433,6 +437,16 @@ def _without(client: Agent, file: Path, of: Sequence[Place], book: "_Book") -> F
     holders = noted.holders if noted else None
     for each in of:
         change = _without_one(change, each, client, holders)
+    return _gone_if_empty(change, of) if noted is not None and noted.made else change
+
+
+def _gone_if_empty(change: FileChange, of: Sequence[Place]) -> FileChange:
+    """A file that we made goes, once nothing is left in it, not even a remark, but what such a file needs."""
+    heads = dict(each.head for each in of if isinstance(each, Hooks) and each.head)
+    left = (change.after or b"").strip()
+    with suppress(ValueError):
+        if change.is_one and (not left or json.loads(left) in ({}, heads)):
+            return replace(change, after=None)
     return change
 
 
