@@ -1,10 +1,10 @@
-"""Which project the tasks, sessions and agents of an older store belong to, and how a person says so.
+"""Which project the tasks, sessions and agents of an older store belong to, and how a person decides that.
 
-Up to 0.1.0 `task/42` was one scope for all projects. When such a store is opened for the first time, each of those memories is
-given the project it can be told to belong to: the only one of its space; the one that a finding names; or the one of all
-memories that are linked to its scope, come from the same session, task or agent, or were promoted from it. This is a change
-like any other, journalled and undone by `undo`. What two projects may lay claim to stays without a home: no project sees it,
-`doctor` lists it, and a person assigns it.
+Up to 0.1.0, `task/42` was one scope for all projects. When such a store is first opened, each of those memories is assigned to
+the project it can be shown to belong to: the only one of its space; the one that a finding names; or the one of all memories
+that are linked to its scope, come from the same session, task or agent, or were promoted from it. This is a change like any
+other, journalled and undone by `undo`. A memory that two projects may claim stays without a home: no project sees it, `doctor`
+lists it, and a person assigns it.
 """
 
 from collections.abc import Mapping, Sequence
@@ -25,10 +25,10 @@ TOLD_BY = "it was told by what belongs together"
 
 
 def settle(by: Caller) -> None:
-    """Gives homes to what a space keeps from before there were any, once."""
+    """Assigns homes to the memories of a space from before homes existed, once."""
     space = by.access.space
     keeper = by.through(Access(space, EVERYWHERE, EVERYWHERE, "admin", "memorist", surface="upgrade"))
-    keeper = replace(keeper, steward=True)  # whoever said a memory, it gets its home
+    keeper = replace(keeper, steward=True)  # assign a home whoever said the memory
     homes: dict[str, str] = {}
     scopes = homeless(keeper)
     projects = [scope for scope in by.store.count(keeper.where) if family_of(scope) == "project"] if scopes else []
@@ -42,7 +42,7 @@ def settle(by: Caller) -> None:
 
 
 def _told(records: Sequence[Record], around: set[str]) -> dict[str, str]:
-    """By id: the project that a finding is for; for the others the one project that speaks for all of them."""
+    """By id: the project that a finding names; for the others, the only project with a claim to all of them."""
     own = {record.id: _named_by(record) for record in records}
     every = around | {home for home in own.values() if home}
     common = next(iter(every)) if len(every) == 1 else None
