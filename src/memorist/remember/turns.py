@@ -1,14 +1,14 @@
-"""A conversation as programs hand it to a model, messages with a role and a content, as the turns of a session.
+"""Turns a conversation, as programs pass it to a model (messages with a role and a content), into the turns of a session.
 
-Messages are dicts, the objects of the vendors' libraries, or any objects with these attributes, as OpenAI (also the items of its
-Responses), Anthropic, Google and LangChain have them. A content is a text or a list of blocks. Texts are kept. What a tool returned
-is a turn of the role `tool`, also where it stands in a message of the user's: the role of a turn may lower its origin, and a tool
-must not speak as the user. Structure that a tool returned is kept as JSON. A message may say when it was said. Thoughts are not
+Messages are dicts, the objects of the vendors' libraries, or any objects with these attributes, as used by OpenAI (including
+the items of its Responses), Anthropic, Google and LangChain. A content is a text or a list of blocks. Texts are kept. What a
+tool returned is a turn of role `tool`, even inside a user's message: the role of a turn may lower its origin, and a tool must
+not speak as the user. Structure that a tool returned is kept as JSON. A message may say when it was said. Thoughts are not
 said to anybody, and are not kept.
 
-A session keeps the whole of it (`whole_of`, for `ingest`): a call of a tool is a turn of its own, which its result names, and a
-picture is kept by its address or name, never by its bytes. There one bad message is refused and the others are kept.
-`remember` keeps what was said, without calls and pictures, all of it or nothing.
+A session keeps everything (`whole_of`, for `ingest`): a tool call is a turn of its own, which its result names, and a picture
+is kept by its address or name, never by its bytes. There one bad message is refused and the others are kept. `remember` keeps
+what was said, without calls and pictures, all of it or nothing.
 """
 
 import hashlib
@@ -31,7 +31,7 @@ ROLES = {
     "developer": "system", "tool": "tool", "function": "tool",
 }  # fmt: skip
 SHAPE = '{"role": "user", "content": "…"}'
-# What is read of a message or a block.
+# What is read from a message or a block.
 TIMES = ("timestamp", "at", "created_at", "create_time")
 ATTRIBUTES = (
     "id", "role", "type", "name", "content", "parts", "text", "thought", "output", "tool_calls", "tool_call_id", "call_id",
@@ -45,11 +45,11 @@ OTHERS_CALL_IT = {
     "fileUri": "url", "file_uri": "url", "mimeType": "media_type", "mime_type": "media_type", "response": "content",
 }  # fmt: skip
 TOOL = "tool"
-WITH_BYTES = ("source", "resource", "file", "input_audio")  # where a block has them
-ENCRYPTED = "encrypted_content"  # which only the vendor can read
-GIVEN = ("input", "arguments", "args", "action", "queries", "code")  # what a call hands to its tool
-HOLDING = ("messages", "contents", "input")  # what a request calls its messages
-# Google's parts have no type: what they are called says what they are. → the type that others give them
+WITH_BYTES = ("source", "resource", "file", "input_audio")  # where a block has bytes
+ENCRYPTED = "encrypted_content"  # only the vendor can read it
+GIVEN = ("input", "arguments", "args", "action", "queries", "code")  # what a call passes to its tool
+HOLDING = ("messages", "contents", "input")  # names under which a request has its messages
+# Google's parts have no type; their name says what they are. → the type that others use
 OF_GOOGLE = {
     "functionCall": "function_call", "function_call": "function_call", "functionResponse": "tool_result",
     "function_response": "tool_result", "inlineData": "image", "inline_data": "image", "fileData": "image",
@@ -57,36 +57,36 @@ OF_GOOGLE = {
 }  # fmt: skip
 
 
-OF_MESSAGE = re.compile(r"session/.*/(?:at:\d+|id:(?P<id>.*))", re.DOTALL)  # the keys that `key_of` makes
+OF_MESSAGE = re.compile(r"session/.*/(?:at:\d+|id:(?P<id>.*))", re.DOTALL)  # the keys made by `key_of`
 LIKE_A_DIGEST = re.compile(
     r"(?:\w+[:-])?(?:[0-9a-f]{32}|[0-9a-f]{40}|[0-9a-f]{56}|[0-9a-f]{64}|[0-9a-f]{96}|[0-9a-f]{128}"
     r"|[\w+/-]{43}=?|[\w+/-]{86}(?:==)?|[0-9a-f]{8}-[0-9a-f]{4}-[35][0-9a-f]{3}-[0-9a-f]{4}-[0-9a-f]{12})",
     re.IGNORECASE | re.ASCII,
 )
 MESSAGE = "message"  # where the data of a turn has the id of its message
-WHERE = ("branch", "folder")  # what it has of where the agent worked, if its message says so
+WHERE = ("branch", "folder")  # where the agent worked, if its message says so
 
 
 class Uttered(NamedTuple):
-    """A turn in the making: who, what, and what a session keeps beside it."""
+    """A turn in the making: who, what, and what a session keeps along with it."""
 
     role: str
     text: str
     data: Mapping[str, Any] = {}
 
 
-Pieces = Callable[[Mapping[str, Any], int], Iterator[Uttered]]  # what of a message is kept
+Pieces = Callable[[Mapping[str, Any], int], Iterator[Uttered]]  # the parts of a message to keep
 
 
 def is_conversation(given: Any) -> bool:
-    """Whether it is messages, or one: anything but a text that can be gone through, or that has what a message has."""
+    """Whether it is one or several messages: anything iterable except text, or anything with the attributes of a message."""
     return not isinstance(given, str | bytes | bytearray) and (
         isinstance(given, Iterable) or _as_dict(given) is not None
     )
 
 
 def turns_of(messages: Any, common: Draft) -> list[Draft | Outcome]:
-    """The turns, each with what is common to all; of a message without any text, what is to be said about it."""
+    """The turns, each with the fields common to all; for a message without any text, a remark."""
     messages = inside(messages)
     _must_be_turns(messages, common)
     turns: list[Draft | Outcome] = []
@@ -96,8 +96,8 @@ def turns_of(messages: Any, common: Draft) -> list[Draft | Outcome]:
 
 
 def whole_of(messages: Any, common: Draft) -> list[tuple[int, Draft | Outcome]]:
-    """The turns as a session keeps them, each with the number of its message and a key by the id or the place of that; of a
-    message that is none, why it is refused."""
+    """The turns as a session keeps them, each with the number of its message and a key made from the message's id or position;
+    for an invalid message, why it is refused."""
     messages = inside(messages)
     _must_be_turns(messages, common)
     turns: list[tuple[int, Draft | Outcome]] = []
@@ -123,7 +123,7 @@ def _silent(number: int) -> Outcome:
 
 
 def inside(given: Any) -> Any:
-    """The messages of a request or a log that holds them by a name, as OpenAI, Anthropic and Google call them."""
+    """The messages inside a request or log, under the names that OpenAI, Anthropic and Google use."""
     if not isinstance(given, Mapping) or "role" in given or "type" in given:
         return given
     return next((given[name] for name in HOLDING if isinstance(given.get(name), list)), given)
@@ -132,21 +132,21 @@ def inside(given: Any) -> Any:
 def _must_be_turns(messages: Any, common: Draft) -> None:
     if common.session is None:
         raise Invalid("messages are kept as the turns of a session; name it, such as session='2026-05-01'")
-    if common.kind not in ("fact", "turn") or common.role is not None:  # fact: nothing was said about it
+    if common.kind not in ("fact", "turn") or common.role is not None:  # fact is the default kind
         raise Invalid("messages are turns, each with its own role; leave kind and role out")
     if not is_conversation(messages):
         raise Invalid(f"a conversation is a list of messages such as {SHAPE}, not {quoted(messages)}")
 
 
 def role_of(role: Any) -> str:
-    """One of the four roles, by any name that they have."""
+    """One of the four roles, from any name used for it."""
     if not isinstance(role, str) or role not in ROLES:
         raise Invalid(f"there is no role {quoted(role)}; roles are {', '.join(ROLES)}")
     return ROLES[role]
 
 
 def call_of(name: Any, given: Any, id: Any = None) -> Uttered:
-    """A call of a tool as a turn: readable, and with its structure where that can be kept."""
+    """A tool call as a turn: readable, and with its structure if that can be kept."""
     arguments = _read(given)
     told = {"id": id, "name": checks.label(name, "the name of a tool"), "input": arguments}
     text = f"{name}({_json(arguments) if arguments is not None else ''})"
@@ -159,7 +159,7 @@ def call_of(name: Any, given: Any, id: Any = None) -> Uttered:
 
 
 def _read(given: Any) -> Any:
-    """The arguments of a call, which some write as JSON in a text."""
+    """The arguments of a call, which some vendors write as JSON text."""
     if isinstance(given, str):
         with suppress(ValueError, RecursionError):
             return json.loads(given)
@@ -167,12 +167,13 @@ def _read(given: Any) -> Any:
 
 
 def key_of(session: str, id: str | None, number: int = 0, place: int = 1) -> str:
-    """The key of a turn of that session: by the id of its message, else by its number, and by the place in that message."""
+    """The key of a turn in that session: made from the id of its message, otherwise its number, and the position in that
+    message."""
     return f"{session}/{'' if place == 1 else f'{place}/'}" + (f"at:{number}" if id is None else f"id:{id}")
 
 
 def names_message(key: str) -> bool:
-    """Whether it is the key of a turn by the place of its message, or by an id that tells nothing of what was said."""
+    """Whether it is the key of a turn by the position of its message, or by an id that reveals nothing of the content."""
     found = OF_MESSAGE.fullmatch(key)
     return found is not None and (found["id"] is None or not may_tell(found["id"]))
 
