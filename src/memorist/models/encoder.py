@@ -1,11 +1,11 @@
-"""The built-in encoder: the rows of the static table, each weighed and corrected by what stands around it.
+"""The built-in encoder: the rows of the static table, each weighted and corrected by its context.
 
 A sum of rows knows words but not how they belong together. One or two small attention layers over the same rows do: they give
-each row a weight of its own and add what the sum lacks, so that the vector comes nearer to the one a sentence model would give
-(docs/why/0032-an-encoder-of-our-own.md). A text's vector is the same bit for bit in whatever company it comes: only windows of
-one size go through the layers together, by products of the same size as for one alone. The layers are one flat file of half
-floats, what they are told of each token beside its row a table of bytes; both are read on first use. Importing this module
-imports no numpy.
+each row its own weight and add what the sum lacks, so that the vector comes closer to that of a sentence model
+(docs/why/0032-an-encoder-of-our-own.md). A text's vector is the same bit for bit whatever other texts it is computed with:
+only windows of the same size go through the layers together, by products of the same size as for a single one. The layers are
+one flat file of half floats, and what they get for each token in addition to its row is a table of bytes; both are read on
+first use. Importing this module imports no numpy.
 """
 
 import json

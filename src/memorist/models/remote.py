@@ -192,7 +192,7 @@ def _key(variable: str, secret: "Secret") -> str:
 
 
 def fetched(client: "httpx2.Client", url: str, body: Any, until: float) -> "Answer":
-    """One answer; a ValueError if it has no end, a TimeoutError if it comes too slowly."""
+    """One answer; raises ValueError if it does not end, TimeoutError if it comes too slowly."""
     content = bytearray()
     with client.stream("POST", url, json=body) as response:
         for block in response.iter_bytes() if response.status_code == 200 else ():
@@ -201,14 +201,15 @@ def fetched(client: "httpx2.Client", url: str, body: Any, until: float) -> "Answ
                 raise ValueError("its answer does not end")
             if time.monotonic() > until:
                 raise TimeoutError
-        asks = response.headers.get("retry-after", "")  # where it is a date or nonsense, our own pause holds
+        asks = response.headers.get("retry-after", "")  # for a date or nonsense, our own pause applies
         wait = float(asks) if re.fullmatch("[0-9]{1,4}", asks, re.ASCII) else 0.0
         return response.status_code, bytes(content), wait
 
 
 def read_address(address: str, what: str, usual: str, parts: Sequence[str]) -> tuple[SplitResult, dict[str, str]]:
-    """The address of a server in its parts, and what it names after the ?, which may be these. A message about it never quotes it
-    whole: there may be a key in it. A key is named, never written out, and is sent only where no one can read it on the way."""
+    """The parts of a server's address, and its parameters, which must be among `parts`. Error messages never quote it
+    completely, since it may contain a key. A key is named, never written out, and is sent only where nobody can read it on the
+    way."""
     try:
         split = urlsplit(address)
         named = dict(parse_qsl(split.query, keep_blank_values=True, strict_parsing=bool(split.query)))
