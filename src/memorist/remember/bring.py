@@ -229,14 +229,15 @@ class Import:
     # ------------------------------------------------------------ links
 
     def links(self, links: Iterable[Link]) -> int:
-        """Brings those between memories that it speaks for, and says how many are new."""
+        """Adds the links between memories in the file, and returns how many are new."""
         wanted = {_key(link): link for link in links if link.a != link.b and link.a in self.ids and link.b in self.ids}
         known = self._known_links(_ends(wanted.values()))
         fresh = [link for key, link in wanted.items() if key not in known]
         return sum(self._link(some) for some in parts(self._without_circles(fresh, known), BROUGHT_AT_ONCE))
 
     def _known_links(self, ids: Set[str]) -> set[_Key]:
-        """Those of these memories, whoever may see them; and of what they supersede, all that it supersedes in turn."""
+        """The existing links of these memories, whoever may see them; and everything that they supersede, directly or
+        indirectly."""
         every, known, edge = everywhere(self.by.access.space), set[_Key](), sorted(ids)
         seen = set(edge)
         while edge:
@@ -247,7 +248,7 @@ class Import:
         return known
 
     def _without_circles(self, links: Sequence[Link], known: Set[_Key]) -> list[Link]:
-        """Where each of some memories is said to supersede the next and the last of them the first, none of it is believed."""
+        """The links without circles: if some memories are said to supersede each other in a circle, none of that is believed."""
         every = {(a, b) for a, b, kind in (*known, *map(_key, links)) if kind == "supersedes"}
         back = {(b, a) for a, b in _on_circles(every)}
         closing = {_key(Link(a, b, "supersedes")) for b, a in _on_circles(back)}
@@ -255,7 +256,7 @@ class Import:
         return [link for link in links if _key(link) not in closing]
 
     def _link(self, some: Sequence[Link]) -> int:
-        """Adds these in one transaction, as far as both ends are there and it may write the first."""
+        """Adds these in one transaction, if both ends exist and the first may be written."""
         with self.by.writer.transaction():
             changes, may = Changes.of(self.by), self.by.access.may_write
             found = self.by.store.get(sorted(_ends(some)), self.by.where)
@@ -278,7 +279,7 @@ def _key(link: Link) -> _Key:
 
 
 def _on_circles(pairs: Set[tuple[str, str]]) -> set[tuple[str, str]]:
-    """Those from which one comes to a circle and stays on such a way."""
+    """The pairs both of whose ends lead to a circle."""
     sorter = TopologicalSorter[str]()
     for one, other in pairs:
         sorter.add(one, other)
@@ -323,7 +324,7 @@ def _as_it_was(record: Record, told: Exported) -> Record:
 
 
 def _count(record: Record, told: Exported, changes: Changes) -> None:
-    """Votes and uses, with an event of their own: the journal tells how they came about."""
+    """Restores votes and uses, with an event of their own, so that the journal shows where they come from."""
     counted = changed(record, counters=told.counters, times=replace(record.times, used=told.used))
     if counted != record:
         changes.count("counted", record, counted, BROUGHT)

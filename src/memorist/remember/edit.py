@@ -200,7 +200,7 @@ def revise(
 
 
 def _seen(find: Find, by: Caller) -> Mapping[str, str]:
-    """The present digests of the memory's files, since its content is confirmed now. None for an approval, which is carried
+    """The present digests of the memory's files, since its content is confirmed now. No digests for an approval, which is carried
     out in a transaction, where no file is read."""
     folder = by.tools.folder
     return {} if folder.root is None or by.agreed is not None else folder.hashes(find().files)
@@ -581,7 +581,7 @@ class Sweep:
         return report
 
     def apply_or_ask(self, ids: Sequence[str]) -> Report:
-        """Changes these, and asks a person about those that are not the caller's to change."""
+        """Changes these, and asks a person about those that the caller may not change."""
         report = self.apply(ids)
         if not self.held:
             return report
@@ -602,7 +602,7 @@ class Sweep:
         return replace(report, batch=report.batch or batch or None), ()
 
     def _fill(self, ids: Sequence[str], report: Report, changes: Changes) -> tuple[Report, list[Record]]:
-        """Collects the changes; returns the report with them, and the memories that are new to their place."""
+        """Collects the changes; returns the report including them, and the memories that are new to their place."""
         planned, left = list(report.changed), dict(report.left)
         arrived: list[Record] = []
         for old in self.by.store.get(ids, self.where):
@@ -624,7 +624,7 @@ class Sweep:
         return replace(report, changed=tuple(planned), left=left), arrived
 
     def _allowed(self, old: Record, fresh: Clean) -> Clean:
-        """One memory that is not the caller's to change does not stop the others."""
+        """Checks a memory; one that the caller may not change does not stop the others."""
         effect = Effect(self.verb, old, fresh)
         reason = reason_to_ask(effect, self.by)
         if reason:

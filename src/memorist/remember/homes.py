@@ -66,8 +66,8 @@ def _named_by(record: Record) -> str | None:
 
 
 def _around(scope: str, records: Sequence[Record], moved: Mapping[str, set[str]], by: Caller) -> set[str]:
-    """The projects of the memories that are linked to these, were made in the same session or task or by the same agent, or
-    were promoted from there."""
+    """The projects of the memories that are linked to these, come from the same session, task or agent, or were promoted from
+    there."""
     family, _, name = scope.partition("/")
     asked = {(family, name)} | {("session", r.provenance.session) for r in records if r.provenance.session}
     found = [r for field, value in asked for r in by.store.find(by.where.also(field, "eq", value), Order("number"))]
@@ -77,7 +77,7 @@ def _around(scope: str, records: Sequence[Record], moved: Mapping[str, set[str]]
 
 
 def _moved_from(by: Caller) -> dict[str, set[str]]:
-    """Scope → the projects into which memories were promoted from it, by the journal."""
+    """Scope → the projects into which memories were promoted from it, according to the journal."""
     came: dict[str, str] = {}
     for event in newest_first(by.store):
         was = (event.before or {}).get("scope")
@@ -94,7 +94,7 @@ def _moved_from(by: Caller) -> dict[str, set[str]]:
 
 
 def assign(scope: str, project: str, by: Caller) -> Report:
-    """Gives what lies in that scope and belongs to no project to this one."""
+    """Assigns to this project what lies in that scope and belongs to none."""
     place, home = Scope(scope), Scope(project)
     if not is_homed(place) or family_of(home) != "project":
         raise Invalid(f"only a task, a session or an agent belongs to a project, not {place} to {home}")
@@ -114,7 +114,7 @@ def assign(scope: str, project: str, by: Caller) -> Report:
 
 
 def checked(by: Caller) -> list[Diagnosis]:
-    """For the doctor: what belongs to no project; its names are for those who may see every project, and for the user."""
+    """For the doctor: what belongs to no project. Names are shown only to those who may see every project, and to the user."""
     who, waiting = by.access, homeless(by)
     if not waiting:
         return []

@@ -179,13 +179,13 @@ def names_message(key: str) -> bool:
 
 
 def may_tell(id: str) -> bool:
-    """Whether the id of a message may hold what it says, or a digest of that, by which guesses could be checked: ids that programs
-    draw hold no blanks, and digests are known by their lengths. Of a UUID, versions 3 and 5 are digests."""
+    """Whether the id of a message may reveal what it says, literally or by a digest that could verify guesses. Ids drawn by
+    programs contain no blanks, and digests are recognised by their lengths. Of UUIDs, versions 3 and 5 are digests."""
     return any(map(str.isspace, id)) or LIKE_A_DIGEST.fullmatch(id) is not None
 
 
 def _of_message(made: list[Draft], message: Mapping[str, Any], number: int) -> list[Draft]:
-    """The turns of one message, each with a key of its own, so that a conversation can be sent again when it has grown."""
+    """The turns of one message, each with a key of its own, so that a conversation can be sent again after it has grown."""
     id = message.get("id")
     named = id if isinstance(id, str) and id else None
     told = {} if named is None else {MESSAGE: named}
@@ -199,7 +199,7 @@ def _of_message(made: list[Draft], message: Mapping[str, Any], number: int) -> l
 
 
 def pieces_of(given: Any, role: str | None, first: int | None) -> list[tuple[str | None, Any, int | None]]:
-    """Who said it, what was said, and the number of its message: of a text, or of each in a conversation from `first` on."""
+    """Speaker, content and message number: of a text, or of each message in a conversation from `first` on."""
     if not is_conversation(given):
         return [(role, given, first)]
     if role is not None:
@@ -228,7 +228,7 @@ def _message(given: Any, number: int) -> Mapping[str, Any]:
 
 
 def _is_item(message: Mapping[str, Any]) -> bool:
-    """Whether it says by its type what it is, as LangChain's messages do, and calls, outputs and thoughts in OpenAI's Responses."""
+    """Whether its type says what it is, as in LangChain's messages, and calls, outputs and thoughts in OpenAI's Responses."""
     return isinstance(message.get("type"), str) and message["type"] not in (*TEXT_TYPES, "message")
 
 
@@ -239,7 +239,7 @@ def _turn(said: Uttered, message: Mapping[str, Any], at: datetime | None, common
 
 
 def _time(message: Mapping[str, Any], number: int) -> datetime | None:
-    """When it was said, if the message tells: a time as text, or seconds since 1970."""
+    """When it was said, if the message says so: a time as text, or seconds since 1970."""
     name = next((name for name in TIMES if message.get(name) is not None), None)
     if name is None:
         return None
@@ -252,14 +252,14 @@ def _time(message: Mapping[str, Any], number: int) -> datetime | None:
 
 
 def _with_keys(turns: list[Draft | Outcome], key: str | None) -> list[Draft | Outcome]:
-    """Each with a key of its own, so that a conversation can be sent again when it has grown."""
+    """Each with a key of its own, so that a conversation can be sent again after it has grown."""
     if key is None:
         return turns
     return [replace(turn, key=f"{key}/{n}") if isinstance(turn, Draft) else turn for n, turn in enumerate(turns, 1)]
 
 
 def _said(pieces: Iterable[Uttered]) -> Iterator[Uttered]:
-    """What was said in a message, and in which role; what stands together in one role is one turn."""
+    """What was said in a message, and in which role; adjacent pieces in one role form one turn."""
     for (who, _), some in groupby(pieces, key=lambda piece: (piece.role, _alone(piece))):
         said = _joined(who, list(some))
         if not is_blank(said.text):
@@ -276,7 +276,7 @@ def _whole(message: Mapping[str, Any], number: int) -> Iterator[Uttered]:
 
 
 def _alone(piece: Uttered) -> object:
-    """What makes a piece a turn of its own: that it is a call, which is like no other, or the result of one."""
+    """What makes a piece a turn of its own: it is a call, or the result of one."""
     return object() if "call" in piece.data else piece.data.get("result")
 
 
@@ -327,7 +327,7 @@ def _blocks(role: str, content: Any, number: int) -> Sequence[Any]:
 
 
 def _of_google(block: Mapping[str, Any]) -> Mapping[str, Any]:
-    """A part of Google's as others write it. Its calls may have no id: then the result names the tool."""
+    """A part in Google's format, converted to that of others. Its calls may have no id; then the result names the tool."""
     name = (
         None if block.get("type") else next((name for name in OF_GOOGLE if isinstance(block.get(name), Mapping)), None)
     )
@@ -340,7 +340,7 @@ def _of_google(block: Mapping[str, Any]) -> Mapping[str, Any]:
 
 def _block(role: str, block: Mapping[str, Any], number: int, told: Mapping[str, Any]) -> Iterator[Uttered]:
     kind = str(block.get("type") or "")
-    if kind.endswith("tool_result"):  # also of the tools that a vendor's server runs
+    if kind.endswith("tool_result"):  # also for tools that a vendor's server runs
         yield from _content(TOOL, _texts(block.get("content")), number, block.get("tool_use_id"))
     elif kind.endswith(CALLS):
         yield _call(block)
@@ -351,7 +351,7 @@ def _block(role: str, block: Mapping[str, Any], number: int, told: Mapping[str, 
 
 
 def _words_in(role: str, block: Mapping[str, Any]) -> str | None:
-    """What a block says: its text, a refusal, or the structure that a tool returned."""
+    """The words of a block: its text, a refusal, or the structure that a tool returned."""
     if _is_text(block):
         return str(block["text"])
     if block.get("type") == "refusal":
@@ -362,7 +362,7 @@ def _words_in(role: str, block: Mapping[str, Any]) -> str | None:
 
 
 def _holds_bytes(block: Mapping[str, Any]) -> bool:
-    """Whether it is a document or a sound, by its bytes."""
+    """Whether it is a document or a sound given by its bytes."""
     inner = next((each for name in WITH_BYTES if isinstance(each := block.get(name), Mapping)), block)
     return any(name in inner for name in ("data", "blob", "file_data"))
 
@@ -372,8 +372,8 @@ def _json(given: Any) -> str:
 
 
 def _calls(message: Mapping[str, Any]) -> Iterator[Uttered]:
-    """The calls that stand beside the content, as OpenAI and LangChain have them. The older ones have no id, and their result
-    names the tool."""
+    """The calls besides the content, as in OpenAI's and LangChain's format. The older ones have no id, and their result names
+    the tool."""
     calls, older = message.get("tool_calls"), message.get("function_call")
     older = {**older, "id": older.get("name")} if isinstance(older, Mapping) else None
     for given in (*calls, older) if isinstance(calls, list | tuple) else (older,):
@@ -383,7 +383,7 @@ def _calls(message: Mapping[str, Any]) -> Iterator[Uttered]:
 
 
 def _call(block: Mapping[str, Any]) -> Uttered:
-    """A call, as OpenAI, Anthropic, Google or LangChain write it; that of a vendor's own tool is called by its type."""
+    """A call in the format of OpenAI, Anthropic, Google or LangChain; that of a vendor's own tool is named by its type."""
     inner = _as_dict(block.get("function")) or _as_dict(block.get("custom")) or block
     given = next((inner[name] for name in GIVEN if inner.get(name) is not None), None)
     named = inner.get("name") or str(block.get("type") or "").removesuffix("_call")
@@ -391,7 +391,7 @@ def _call(block: Mapping[str, Any]) -> Uttered:
 
 
 def _image(block: Mapping[str, Any]) -> str:
-    """Where the picture is, or what it is: its bytes are not kept."""
+    """Where the picture is, or what it is; its bytes are not kept."""
     inside = block.get("image_url") or block.get("source") or block
     where = inside if isinstance(inside, str) else _where(_as_dict(inside) or {}, block)
     return where if not where.startswith("data:") else _digest(where.partition(";")[0][5:], where)
@@ -413,14 +413,14 @@ def _is_text(block: Mapping[str, Any]) -> bool:
 
 
 def _texts(content: Any) -> Any:
-    """What a tool returned, without the results of other tools inside: so deep nobody nests them but to break something."""
+    """What a tool returned, without the results of other tools inside: nobody nests these so deeply except to break something."""
     if not isinstance(content, list | tuple):
         return content
     return [each for each in content if (_as_dict(each) or {}).get("type") != "tool_result"]
 
 
 def _as_dict(given: Any) -> Mapping[str, Any] | None:
-    """A message or a block; those of the vendors' libraries are pydantic models."""
+    """A message or a block as a mapping; those of the vendors' libraries are pydantic models."""
     if isinstance(given, Mapping):
         return given
     if hasattr(given, "model_dump"):

@@ -1,10 +1,10 @@
 """The store in RAM with a JSON file under it: `Memory("notes.json")`, for memories that a person wants to read.
 
-Questions are answered by SQLite in RAM. A transaction is one line of a log, written and synced before it returns; folding
-makes a new snapshot of what RAM holds. Before anything is read or written, two `stat` calls tell whether another process
-wrote, and what it wrote is then read in. The lock between processes is held for a transaction, never longer. Opening reads and
-verifies the files, and no more: the tables are filled when something is first asked or written, and words and topics are made
-when a question first needs them.
+Queries are answered by SQLite in RAM. A transaction is one line of a log, written and synced before it returns; folding makes
+a new snapshot of what RAM holds. Before anything is read or written, two `stat` calls show whether another process has written
+something, which is then read. The lock between processes is held for a transaction, never longer. Opening only reads and
+verifies the files: the tables are filled on the first read or write, and words and topics are made when a query first needs
+them.
 """
 
 import functools

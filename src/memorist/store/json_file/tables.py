@@ -282,7 +282,7 @@ def built(sections: Sections) -> apsw.Connection:
 
 
 def _put_records(one: apsw.Connection, rows: Sequence[Row]) -> None:
-    """New ones, and nothing that is derived from them."""
+    """Inserts new records, without anything derived from them."""
 
     def place_of(row: Row) -> Key:
         return row["space"], row["scope"], row["kind"], row["state"], row.get("home")
@@ -302,14 +302,14 @@ def _put_records(one: apsw.Connection, rows: Sequence[Row]) -> None:
 
 
 def _shelves(one: apsw.Connection, wanted: Iterable[Shelf]) -> dict[Shelf, int]:
-    """The numbers of all; these are made if there are none."""
+    """The numbers of all these shelves; missing ones are created."""
     names = [(shelf.space, shelf.place, shelf.layer) for shelf in dict.fromkeys(wanted)]
     one.executemany("INSERT INTO shelves (space, scope, layer) VALUES (?, ?, ?) ON CONFLICT DO NOTHING", names)
     return {Shelf(*names): id for id, *names in one.execute("SELECT id, space, named, layer, home FROM shelves")}
 
 
 def sealed(sections: Sections) -> list[Sealed]:
-    """The records, in the order of their numbers."""
+    """The records, ordered by number."""
     seals = []
     for row in sorted(sections.get("records", ()), key=itemgetter("number")):
         number, space, scope, home, *columns, key, checksum = RECORDS.values(row)
@@ -319,7 +319,7 @@ def sealed(sections: Sections) -> list[Sealed]:
 
 
 def put(one: apsw.Connection, sections: Sections) -> None:
-    """All rows but the records, which are there already."""
+    """Inserts all rows except the records, which are there already."""
     _shelves(one, (Shelf(**row) for row in sections.get("shelves", ())))
     for row in sections.get("dropped_generations", ()):
         one.execute("DELETE FROM vectors WHERE generation = ?", (row["id"],))
@@ -348,7 +348,7 @@ def _put_chain(one: apsw.Connection, rows: Iterable[Row]) -> None:
 
 
 def make_words(one: apsw.Connection) -> None:
-    """The index rows of all records; those of records that were written meanwhile are there."""
+    """Makes the index rows of all records; those of records written meanwhile exist already."""
     one.config(apsw.SQLITE_DBCONFIG_ENABLE_TRIGGER, 0)  # row by row, the index would cost four times as much
     try:
         one.executemany(WORDS, _words(one))
@@ -385,13 +385,13 @@ def _vectors(one: apsw.Connection) -> Iterator[Row]:
 
 
 def _packed(generation: int, number: int, rows: Sequence[int], held: Mapping[int, bytes]) -> Row:
-    """The vectors of one record, which has these rows; none where they were taken away."""
+    """The vectors of one record, which has these rows; none if they were removed."""
     packed = b64encode(b"".join(held[row] for row in rows)).decode()
     return {"generation": generation, "record": number, "chunks": [row % CHUNKS for row in rows], "vectors": packed}
 
 
 def _changed_vectors(one: apsw.Connection, blocks: Mapping[Key, Key]) -> Iterator[Row]:
-    """Of records that have other ones than before; one that went to another shelf took its own along."""
+    """The vectors of records whose vectors changed; a record that moved to another shelf kept its own."""
     before, after = dict[Key, bytes](), dict[Key, bytes]()
     for (generation, shelf, block), was in blocks.items():
         found = one.execute(BLOCKS, (generation, shelf, block, block + 1)).get or (block, b"", b"")
@@ -406,14 +406,14 @@ def _changed_vectors(one: apsw.Connection, blocks: Mapping[Key, Key]) -> Iterato
 
 
 def _put_vectors(one: apsw.Connection, rows: Sequence[Row]) -> None:
-    """In the place of those that these records have."""
+    """Replaces the vectors of these records."""
     sql = "SELECT number, shelf FROM records WHERE number IN (SELECT value FROM json_each(?))"
     shelves = dict(one.execute(sql, (canonical([row["record"] for row in rows]),)))
     known = {id for (id,) in one.execute("SELECT id FROM generations")}
     groups: dict[Key, list[Row]] = {}
     for row in rows:
         number, generation = row["record"], row["generation"]
-        if generation in known:  # else there is nothing left to compare them with
+        if generation in known:  # otherwise there is nothing left to compare them with
             groups.setdefault((generation, shelves[number], number // GROUP), []).append(row)
     versions = {shelf: next_version(one, shelf) for shelf in {shelf for _, shelf, _ in groups}}
     for (generation, shelf, group), some in groups.items():
@@ -422,7 +422,7 @@ def _put_vectors(one: apsw.Connection, rows: Sequence[Row]) -> None:
 
 
 def _with(held: Mapping[int, bytes], rows: Sequence[Row]) -> dict[int, dict[int, bytes]]:
-    """The blocks of a group, with these in the place of those that their records have; some may be empty then."""
+    """The blocks of a group with these vectors in place of those of the same records; some may then be empty."""
     blocks: dict[int, dict[int, bytes]] = {block_of(place): {} for place in held}
     told = {row["record"] for row in rows}
     stay = {place: vector for place, vector in held.items() if place // CHUNKS not in told}

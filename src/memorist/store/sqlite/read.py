@@ -472,7 +472,7 @@ class Reader:
         return Sealed(record, to_row(record), *row[-2:])
 
     def _rows(self, sql: str, values: Sequence[Any]) -> list[Any]:
-        """Fetches all rows at once, for queries that return few: a long open cursor would keep the log from being folded in."""
+        """Fetches all rows at once: a long open cursor would keep the log from being folded in."""
         with self._connections as one:
             return one.execute(sql, values).fetchall()
 
