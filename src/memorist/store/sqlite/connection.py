@@ -1,5 +1,5 @@
-"""Connections to one SQLite file, or to a database in RAM: one per thread, never across a fork, every write in `BEGIN
-IMMEDIATE`.
+"""Connections to one SQLite file, or to a database in RAM: one per thread, never across a fork, every write in
+`BEGIN IMMEDIATE`.
 
 These rules have reasons. A deferred transaction that turns from reading to writing fails at once if another writer came first,
 whatever the timeout; a connection carried over a fork corrupts files; and a plain `open()` of the file drops its locks.
