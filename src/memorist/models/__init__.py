@@ -1,1 +1,1 @@
-"""Models that give vectors, behind one small port (`embed.py`). Nothing here is imported until a vector is needed."""
+"""Embedding and language models, behind small ports. Nothing here is imported until it is needed."""

@@ -1,8 +1,8 @@
 """Models that a person added under a name: `minilm` instead of `onnx:/home/ann/models/all-MiniLM-L6-v2`.
 
-A name is a short way to write a setting and nothing more: `memorist model use NAME` writes what the name stands for, so
-settings hold without this file. A folder with an ONNX graph stays where it is and is named by its full path; one with weights
-alone is converted, and the result is kept in memorist's own folder. Nothing is added that was not used once.
+A name is an abbreviation for a setting and nothing more: `memorist model use NAME` writes what the name stands for, so
+settings work without this file. A folder with an ONNX graph stays where it is and is referred to by its full path; one that
+only has weights is converted, and the result is kept in memorist's own folder. A model is added only after it was used once.
 """
 
 import re
@@ -31,7 +31,7 @@ SENTENCE = "Which database does the staging server use?"
 class AddedModel:
     name: str
     use: Use  # the setting it is for
-    spelled: str  # what that setting says to mean it
+    spelled: str  # its value in that setting
 
     @property
     def folder(self) -> Path | None:
@@ -40,15 +40,15 @@ class AddedModel:
 
 @dataclass(frozen=True, slots=True)
 class Trial:
-    """What one use of a model showed."""
+    """What using a model once showed."""
 
     model: str
     dimension: int
-    milliseconds: float  # for one sentence, once it is loaded
+    milliseconds: float  # for one sentence, after loading
 
 
 class AddedModels:
-    """The models named in a file; `folder` is where converted ones are kept."""
+    """The models named in a file; converted ones are kept in `folder`."""
 
     def __init__(self, file: Path, folder: Path) -> None:
         self._file = file
@@ -67,7 +67,7 @@ class AddedModels:
         return {name: AddedModel(name, use, spelled) for use in USES for name, spelled in told[use].items()}
 
     def add(self, source: str, name: str | None = None, secret: Secret = lambda _: None) -> tuple[AddedModel, Trial]:
-        """Names a folder, or the address of a server, once it has been used."""
+        """Adds a folder, or the address of a server, under a name, after it has been used once."""
         known = self.all()
         called = _checked_name(name, source)
         if called in known:
@@ -78,7 +78,7 @@ class AddedModels:
         return self._from_folder(called, Path(source).expanduser().absolute(), known)
 
     def remove(self, name: str) -> AddedModel:
-        """Takes a name away, and the folder if it was made here."""
+        """Removes a name, and the folder if it was created here."""
         known = self.all()
         if name not in known:
             raise Invalid(f"no model {quoted(name)} was added{meant(name, known)}; `memorist model list` shows them")
@@ -125,7 +125,7 @@ class AddedModels:
 
 
 def tried(use: Use, spelled: str, secret: Secret = lambda _: None) -> Trial | None:
-    """Uses a model and tells what that showed; None for `none`. What goes wrong is raised."""
+    """Uses a model once and returns what that showed; None for `none`. Raises if something goes wrong."""
     if use == "rerank":
         judge = reranker(spelled, spelled)
         if not isinstance(judge, NamedReranker):
@@ -140,7 +140,7 @@ def tried(use: Use, spelled: str, secret: Secret = lambda _: None) -> Trial | No
 
 
 def _milliseconds(use: Callable[[], object]) -> float:
-    """Of the second time: the first one loads it."""
+    """The time of the second call; the first one loads the model."""
     use()
     start = time.perf_counter()
     use()
@@ -148,7 +148,7 @@ def _milliseconds(use: Callable[[], object]) -> float:
 
 
 def _checked_name(name: str | None, source: str) -> str:
-    """The name that was given, or one from the end of the folder's."""
+    """The given name, or one derived from that of the folder."""
     found = re.sub("[^a-z0-9]+", "-", Path(source).name.lower()).strip("-")[:64].strip("-") if name is None else name
     if not NAME.fullmatch(found):
         raise Invalid(f"the name of a model is of up to 64 small letters, digits, dots and dashes, not {quoted(found)}; "

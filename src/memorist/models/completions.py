@@ -1,11 +1,11 @@
-"""A chat model behind a server that speaks the `/chat/completions` of OpenAI: a local one, or one that wants a key.
+"""A chat model behind a server with OpenAI's `/chat/completions`: a local one, or one that requires a key.
 
-The address is one line: `http://127.0.0.1:8080/v1?model=NAME&key=VARIABLE`. `key` *names* the environment variable that holds the
-key; it is read each time it is sent, so that one that was replaced is used at once, and stands in no setting, store, log or
-message. `calls`, `tokens` (of a day) and `seconds` (for an answer) limit what it may cost.
+The address is one line: `http://127.0.0.1:8080/v1?model=NAME&key=VARIABLE`. `key` *names* the environment variable that holds
+the key. It is read each time it is sent, so that a replaced key is used at once and appears in no setting, store, log or
+message. `calls`, `tokens` (per day) and `seconds` (per answer) limit the cost.
 
-Servers differ in how they promise JSON. The best way is tried first: a schema, then JSON of any form, then words alone; a way
-that the server refuses is not tried again. An answer that was cut at its length is no answer.
+Servers differ in how they guarantee JSON. The best way is tried first: a schema, then JSON of any form, then words alone; a
+way that the server refuses is not tried again. An answer that was cut at its maximal length does not count as an answer.
 """
 
 import json
@@ -40,9 +40,9 @@ if TYPE_CHECKING:
 COMPLETIONS = "/chat/completions"
 ADDRESS_PARTS = ("model", "key", "calls", "tokens", "seconds")
 LADDER = ("json_schema", "json_object", "prompt")
-NOT_THIS_WAY = (400, 415, 422, 501)  # what servers answer to a form of JSON that they do not know
+NOT_THIS_WAY = (400, 415, 422, 501)  # how servers respond to a form of JSON that they do not know
 KEY_TROUBLE = (401, 403)
-ATTEMPTS = 3  # of one request, where it may pass by itself
+ATTEMPTS = 3  # for one request, if the problem may be temporary
 WRITTEN = "Answer with one JSON value and nothing else. It must fit this JSON schema: "
 
 
@@ -55,7 +55,7 @@ class RemoteChat:
     variable: str | None
     secret: "Secret"
     limits: ChatLimits
-    way: int = 0  # the place on the ladder that is known to work, or to be tried first
+    way: int = 0  # the place on the ladder that works, or is to be tried first
     _pause: Callable[[float], None] = field(default=time.sleep, repr=False)
 
     @classmethod
@@ -104,8 +104,7 @@ class RemoteChat:
         return body | ({"response_format": forms[way]} if way in forms else {})
 
     def _sent(self, client: "httpx2.Client", body: Any, until: float, lower: bool) -> tuple[int, bytes]:
-        """Status and content of what can be used, or of a way that is refused while there is a `lower` one. What may pass by
-        itself is tried again."""
+        """Status and content of a usable answer, or of a refusal while there is a `lower` way. Temporary problems are retried."""
         pause = FIRST_PAUSE
         for tries in range(1, ATTEMPTS + 1):
             status, content, wanted, problem = self._tried(client, body, until)
@@ -120,7 +119,7 @@ class RemoteChat:
         raise AssertionError("the last try answers or raises")
 
     def _tried(self, client: "httpx2.Client", body: Any, until: float) -> tuple[int | None, bytes, float, ChatFailed]:
-        """Status, content, the seconds that it asks to wait, and what is wrong if the status says that something is."""
+        """Status, content, the seconds it asks to wait, and the problem, if the status indicates one."""
         import httpx2
 
         try:
@@ -138,7 +137,7 @@ class RemoteChat:
         return status, content, wanted, self._failed("transport_error", because)
 
     def _answer(self, client: "httpx2.Client", body: Any, until: float) -> tuple[int, bytes, float]:
-        """One answer in time; a thread waits for the server, and is left behind when the time is up."""
+        """One answer in time; a separate thread waits for the server, and is abandoned when the time is up."""
         left = until - time.monotonic()
         if left <= 0:
             raise TimeoutError

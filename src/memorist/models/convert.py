@@ -1,10 +1,11 @@
-"""A BERT from its published weights as an ONNX graph, written operator by operator, with nothing but numpy.
+"""Converts the published weights of a BERT into an ONNX graph, operator by operator, with nothing but numpy.
 
 Sentence models and cross-encoders are published as `model.safetensors` with a `config.json`; few come as a graph. The usual
-tools for that step need gigabytes of packages; the graph is a hundred lines of a simple format, so it is written here. BERT
-and DistilBERT are known, with 32-, 16- and bfloat16-bit weights. Everything the graph needs is looked for first, by name and
-shape: a folder that is not such a model is refused with what is missing, and never half converted. The file of weights is data
-and is read as such; a `pytorch_model.bin` is a program, and is not opened. The same weights give the same bytes.
+tools for this step need gigabytes of packages, but the graph is a hundred lines of a simple format, so it is written here.
+BERT and DistilBERT are supported, with 32-, 16- and bfloat16-bit weights. Everything the graph needs is looked up first, by
+name and shape: a folder that is not such a model is refused with what is missing, and never half converted. The file of
+weights is data and is read as such; a `pytorch_model.bin` is a program, and is not opened. The same weights give the same
+bytes.
 """
 
 import json
@@ -29,20 +30,20 @@ if TYPE_CHECKING:
 
 WEIGHTS = "model.safetensors"
 SIZES = {"num_attention_heads": 1000, "num_hidden_layers": 1000, "max_position_embeddings": 1 << 20}  # at most
-LARGEST_HEADER = 1 << 24  # bytes; that of a model with a thousand weights has a hundred thousand
-LARGEST_GRAPH = (1 << 31) - (1 << 20)  # bytes that one such file may have
-# What a converted folder takes along: the words, and how they are used.
+LARGEST_HEADER = 1 << 24  # bytes; for a model with a thousand weights it has a hundred thousand
+LARGEST_GRAPH = (1 << 31) - (1 << 20)  # bytes; the limit of one such file
+# What is copied to the converted folder: the vocabulary, and how it is used.
 ALONG = ("config.json", "vocab.txt", "tokenizer.json", "tokenizer_config.json", "sentence_bert_config.json",
          "1_Pooling/config.json")  # fmt: skip
 ELSEWHERE = "use such a model, or any other behind a server that answers /embeddings"
-# The operator of an activation, and what it is told.
+# The operator of an activation, and its attributes.
 ACTIVATIONS: Mapping[str, tuple[str, Mapping[str, str]]] = {
     "gelu": ("Gelu", {}), "gelu_new": ("Gelu", {"approximate": "tanh"}), "relu": ("Relu", {}),
 }  # fmt: skip
 WORD_ROWS, PLACES, KINDS_OF_TEXT = (
     f"embeddings.{name}_embeddings.weight" for name in ("word", "position", "token_type")
 )
-# DistilBERT has the same parts under other names, and no kinds of text.
+# DistilBERT has the same parts under other names, and no token types.
 DISTILLED = (
     ("transformer.layer.", "encoder.layer."), (".q_lin.", ".self.query."), (".k_lin.", ".self.key."),
     (".v_lin.", ".self.value."), (".out_lin.", ".output.dense."), (".sa_layer_norm.", ".attention.output.LayerNorm."),
@@ -54,14 +55,14 @@ DISTILLED_KEYS = {"num_attention_heads": "n_heads", "num_hidden_layers": "n_laye
 
 @dataclass(frozen=True, slots=True)
 class Bert:
-    """The weights of a model under the names of BERT, and what else its graph depends on."""
+    """The weights of a model under BERT's names, and what else its graph depends on."""
 
     weights: "Weights"
     layers: int
     heads: int
     activation: str = "gelu"
     epsilon: float = 1e-12
-    squash: str = "Tanh"  # what the first token goes through before it is judged
+    squash: str = "Tanh"  # applied to the first token before it is judged
 
     @property
     def size(self) -> int:
@@ -74,7 +75,7 @@ class Bert:
 
 
 def convert(folder: Path, into: Path) -> Path:
-    """Writes a folder with the ONNX graph of the model in `folder`, and gives it; it must not exist yet."""
+    """Writes a folder with the ONNX graph of the model in `folder`, and returns it; it must not exist yet."""
     shown = visible(str(into)[:300])
     if into.exists():
         raise Invalid(f"{shown} is there already; name another folder")
@@ -97,7 +98,7 @@ def convert(folder: Path, into: Path) -> Path:
 
 
 def read(folder: Path) -> Bert:
-    """The model in that folder, or why it is none that can be converted."""
+    """The model in that folder; raises with the reason if it cannot be converted."""
     shown, config = visible(str(folder)[:300]), table(folder / "config.json")
     _must_be_there(folder, shown)
     distilled = _architecture(config, shown) == "distilbert"
@@ -154,7 +155,7 @@ def _architecture(config: Mapping[str, Any], shown: str) -> str:
 
 
 def _named(weights: "Weights", distilled: bool) -> "Iterator[tuple[str, NDArray[float32]]]":
-    """Under the names of a bare BERT, whatever the model around it is called."""
+    """The weights under the names of a bare BERT, whatever the surrounding model is called."""
     for given, value in weights.items():
         name = given.removeprefix("distilbert." if distilled else "bert.")
         for old, new in DISTILLED if distilled else (("LayerNorm.gamma", "LayerNorm.weight"),
@@ -164,7 +165,7 @@ def _named(weights: "Weights", distilled: bool) -> "Iterator[tuple[str, NDArray[
 
 
 def due(bert: Bert) -> Iterator[tuple[str, tuple[int, ...]]]:
-    """Every weight the graph has, with its shape. `-1` is any size."""
+    """Every weight of the graph, with its shape. `-1` is any size."""
     size = bert.size
     yield from ((WORD_ROWS, (-1, size)), (PLACES, (-1, size)))
     if KINDS_OF_TEXT in bert.weights:
@@ -244,7 +245,7 @@ def safetensors(file: Path) -> "Weights":
 
 
 def _array(content: Any, told: Mapping[str, Any]) -> "NDArray[float32] | None":
-    """One weight; None for numbers that are no weights."""
+    """One weight; None for a type of numbers that is not used for weights."""
     import numpy
 
     start, end = told["data_offsets"]
@@ -262,7 +263,7 @@ def _array(content: Any, told: Mapping[str, Any]) -> "NDArray[float32] | None":
 
 
 def graph_of(bert: Bert) -> "Graph":
-    """From ids and mask to the last layer, one row for each token; or to one number for each pair, if it judges."""
+    """The graph from ids and mask to the last layer, one row per token; for a cross-encoder, to one number per pair."""
     graph = Graph({name: bert.weights[name] for name, _ in due(bert)})
     state = _embedded(graph, bert)
     hidden = graph.add("Sub", graph.floats(1.0), graph.add("Cast", "attention_mask", to=FLOAT))
@@ -309,9 +310,9 @@ def _layer(graph: "Graph", bert: Bert, state: str, at: str, hidden: str) -> str:
 
 
 # ---------------------------------------------------------------- as a file
-# ONNX is a protocol buffer: a message is a row of fields, each with its number, and a field is a number, four bytes, or a length
-# and so many bytes, which may be a message again. Messages are kept as their pieces until they are written, so that weights
-# are never copied. The numbers of the fields are those of onnx.proto.
+# ONNX is a protocol buffer: a message is a sequence of fields, each with its number, and a field is a number, four bytes, or a
+# length and as many bytes, which may be a message again. Messages are kept as their pieces until they are written, so that
+# weights are never copied. The field numbers are those of onnx.proto.
 
 FLOAT, INT64 = 1, 7
 OPSET, IR_VERSION = 20, 10
@@ -320,7 +321,7 @@ Pieces = list[Piece]
 
 
 class Graph:
-    """Collects nodes; `add` and the like give the name of what their node gives."""
+    """Collects nodes; `add` and the like return the name of their node's output."""
 
     def __init__(self, weights: "Weights") -> None:
         self._nodes: Pieces = []
@@ -413,7 +414,7 @@ def _key(field: int, kind: int) -> bytes:
 
 
 def _varint(value: int) -> bytes:
-    """Seven bits in a byte, the lowest first; the eighth says that more follow."""
+    """Seven bits per byte, lowest first; the eighth says that more follow."""
     found = bytearray()
     while value >= 128:
         found.append(value & 127 | 128)

@@ -1,8 +1,8 @@
-"""How much of a question a text covers, token against token.
+"""How much of a query a text covers, token against token.
 
-For each token of the question the best cosine with any token of the text, weighed by how much the token tells: the length of its
-row in the built-in table. Unlike a cosine of whole texts it has an absolute scale, whatever else is on the shelf: 1 where every
-word is there, near 0 where nothing is like any of them. A name or a number has to be there itself.
+For each token of the query, the best cosine with any token of the text counts, weighted by how informative the token is: the
+length of its row in the built-in table. Unlike a cosine of whole texts, this has an absolute scale, whatever else is on the
+shelf: 1 if every word is there, near 0 if nothing resembles any of them. A name or a number must occur itself.
 """
 
 from collections.abc import Iterable, Sequence
@@ -19,19 +19,19 @@ if TYPE_CHECKING:
 
     from memorist.models.embed import Floats
 
-MOST_TOKENS = 256  # of the question, and of each text: its beginning says what it is about
+MOST_TOKENS = 256  # of the query and of each text, whose beginning says what it is about
 LONGEST_LOOKED_AT = 8 * MOST_TOKENS  # characters of a text
-MOST_TEXTS = 2048  # whose tokens are remembered
-COMPARED_AT_ONCE = 64  # texts compared together, which bounds the memory that takes
+MOST_TEXTS = 2048  # texts whose tokens are cached
+COMPARED_AT_ONCE = 64  # texts compared together, which limits the memory needed
 
 
 class Coverage:
-    """A question that texts are compared with."""
+    """A query to compare texts with."""
 
     def __init__(self, question: str) -> None:
         import numpy
 
-        rows = _rows(list(dict.fromkeys(loaded_table().tokens.ids(question)))[:MOST_TOKENS])  # each is asked for once
+        rows = _rows(list(dict.fromkeys(loaded_table().tokens.ids(question)))[:MOST_TOKENS])  # each is used only once
         lengths = numpy.sqrt(numpy.einsum("ij,ij->i", rows, rows))
         self._strips, self._tall = _in_strips(rows / numpy.maximum(lengths, 1e-9)[:, None])
         self._weights = lengths / max(1e-9, float(lengths.sum()))
@@ -40,7 +40,7 @@ class Coverage:
         self._of_numbers = frozenset(loaded_table().tokens.ids(" ".join(self._numbers)))
 
     def of(self, texts: Sequence[str]) -> "Sequence[float]":
-        """For each text a number up to 1; 0 where the question or the text holds no token that tells anything."""
+        """For each text a number up to 1; 0 if the query or the text has no informative token."""
         if not self.knows:
             return [0.0] * len(texts)
         found: list[float] = []
@@ -66,7 +66,7 @@ class Coverage:
         distinct, places = _distinct(numpy.fromiter(chain.from_iterable(held), numpy.int32, sum(map(len, held))))
         tiles = -(-len(distinct) // self._tall)
         rows = numpy.zeros((tiles * self._tall, WIDTH), numpy.float32)
-        rows[: len(distinct)] = loaded_table().rows[distinct]  # their scales do not change where they point
+        rows[: len(distinct)] = loaded_table().rows[distinct]  # their scales do not change the directions
         lengths = numpy.sqrt(numpy.einsum("ij,ij->i", rows, rows))
         like = rows.reshape(tiles, self._tall, WIDTH) @ self._strips
         like /= numpy.maximum(lengths, 1e-9).reshape(tiles, self._tall, 1)
@@ -78,8 +78,8 @@ class Coverage:
 
 
 def _in_strips(tokens: "Floats") -> "tuple[Floats, int]":
-    """The tokens of a question as columns of matrices, and how many rows may meet one of these at once: larger products are
-    spread over threads, which for such small ones costs more than it gains (`encoder.py`)."""
+    """The tokens of a query as columns of matrices, and how many rows to multiply with one of these at once: larger products
+    are spread over threads, which for such small ones costs more than it gains (`encoder.py`)."""
     import numpy
 
     wide = max(1, min(BLOCK, len(tokens)))
@@ -90,11 +90,11 @@ def _in_strips(tokens: "Floats") -> "tuple[Floats, int]":
 
 
 def _distinct(tokens: "NDArray[int32]") -> "tuple[NDArray[int32], NDArray[intp]]":
-    """Each token once, and where each of the given ones is among them: as `numpy.unique`, in any order, at a third of the cost."""
+    """Each token once, and the place of each given one among them: like `numpy.unique`, in any order, at a third of the cost."""
     import numpy
 
     order = numpy.arange(len(tokens), dtype=numpy.int32)
-    last = numpy.empty(len(loaded_table().rows), numpy.int32)  # only where a token stands it is written, and read
+    last = numpy.empty(len(loaded_table().rows), numpy.int32)  # only the entries of given tokens are written and read
     last[tokens] = order
     stands_for = last[tokens]
     chosen = stands_for == order
@@ -102,7 +102,7 @@ def _distinct(tokens: "NDArray[int32]") -> "tuple[NDArray[int32], NDArray[intp]]
 
 
 def holding(words: Iterable[str], text: str) -> list[str]:
-    """Those of the words that the text holds whole: 343 is not in 3432, though a token of it is."""
+    """The words that the text contains as a whole: 343 is not in 3432, although one of its tokens is."""
     held, cut = _words(text[:LONGEST_LOOKED_AT]), loaded_table().tokens.words
     return [word for word in words if (found := cut(word)) and held.issuperset(found)]
 
@@ -113,7 +113,8 @@ def _is_number(word: str) -> bool:
 
 @lru_cache(maxsize=MOST_TEXTS)
 def _words(beginning: str) -> frozenset[str]:
-    """Of a text's beginning; of one that ends in "s" also what it may be the genitive of: Mayas Pass, Müllers Büro."""
+    """The words of a text's beginning; for one that ends in "s", also what it may be the genitive of: Mayas Pass, Müllers
+    Büro."""
     words = loaded_table().tokens.words(beginning)[:MOST_TOKENS]
     return frozenset((*words, *(word[:-1] for word in words if word.endswith("s") and word.isalpha())))
 

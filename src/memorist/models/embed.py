@@ -1,10 +1,9 @@
-"""Texts as vectors: what an embedder is, which there are, the built-in one, and a vector as a store keeps it.
+"""Texts as vectors: what an embedder is, the available ones, the built-in one, and how a store represents a vector.
 
-An embedder turns texts into vectors whose angles say how alike the texts are. It may be the built-in table, a file, a
-server, or any object of the caller's with these four things; so nothing it answers is believed: count, dimension and
-numbers are checked on every call, and lengths are made equal here. Whatever goes wrong in one comes out as
-`ModelUnavailable`. No name stands for an embedder that only pretends. Importing this module imports no numpy and reads
-no table.
+An embedder turns texts into vectors whose angles express how similar the texts are. It may be the built-in table, a file, a
+server, or any object of the caller's with these four attributes, so nothing it returns is trusted: count, dimension and
+numbers are checked on every call, and lengths are normalised here. Any failure surfaces as `ModelUnavailable`. No name stands
+for an embedder that only pretends. Importing this module imports no numpy and reads no table.
 """
 
 import json
@@ -32,12 +31,12 @@ T = TypeVar("T")
 LONGEST_NAME = 200
 DIMENSIONS = (256, 128, 64)  # of the built-in table
 MOST_DIMENSIONS = 16_384  # of any vector
-LENGTH_ONE = 1e-6  # how far the square of a length may be from 1, by rounding
+LENGTH_ONE = 1e-6  # how far the square of a length may be from 1, due to rounding
 NONE = "none"
-LAYERED = "layered"  # the table with attention layers over it
-DEFAULT, DEFAULT_TURNS = LAYERED, "static"  # what memories have, and turns and documents, where nobody named one
-FORMER = ("static-256",)  # what earlier versions had by default: a store moves on from it without being asked
-# What can be named without a file or an address, and what it costs.
+LAYERED = "layered"  # the table with attention layers on top
+DEFAULT, DEFAULT_TURNS = LAYERED, "static"  # the defaults for memories, and for turns and documents
+FORMER = ("static-256",)  # former defaults, from which a store moves on without being asked
+# What can be named without a file or an address, and its cost.
 BUILT_IN = {
     LAYERED: "260 bytes a vector, a millisecond a text",
     "static": "260 bytes a vector, microseconds a text",
@@ -49,7 +48,7 @@ ALLOWED = f"{', '.join(BUILT_IN)}, onnx:FOLDER, or https://HOST/…/embeddings?m
 
 
 class Embedder(Protocol):
-    """Gives vectors. Two with the same `name` give the same ones, so it holds the model's digest where there is one."""
+    """Computes vectors. Two with the same `name` give the same ones, so the name includes the model's digest if there is one."""
 
     @property
     def name(self) -> str: ...
@@ -59,10 +58,10 @@ class Embedder(Protocol):
 
     @property
     def cheap(self) -> bool:
-        """Whether a write may wait for it: microseconds a text, no network."""
+        """Whether a write may wait for it: microseconds per text, no network."""
 
     def embed(self, texts: Sequence[str]) -> "Floats":
-        """One row per text, in their order."""
+        """One row per text, in the same order."""
 
 
 Secret = Callable[[str], str | None]
@@ -71,21 +70,21 @@ Make = Callable[[], Embedder | None]
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """Which embedder is meant. It is made when the first vector is needed: most commands need none. Making it may fail in
+    """Which embedder to use. It is made when the first vector is needed, since most commands need none. Making it may fail in
     any way."""
 
     spelled: str
     make: Make
     cheap: bool  # known before it is made
-    asked: bool  # it was named; the default may not move a store to another model
-    local: bool = False  # no network: a few texts are embedded right after their write, though it is not cheap
+    asked: bool  # it was named; a default may not move a store to another model
+    local: bool = False  # no network: a few texts are embedded right after their write, even if it is not cheap
 
 
 NO_EMBEDDER = Choice(NONE, lambda: None, False, False)
 
 
 class Known:
-    """An embedder whose name and dimension were read once: what it says later cannot mix two models."""
+    """An embedder whose name and dimension are read once, so that later changes cannot mix two models."""
 
     def __init__(self, embedder: Embedder, name: str, cheap: bool) -> None:
         self.name = name
@@ -95,7 +94,7 @@ class Known:
 
     @property
     def dimension(self) -> int:
-        """Read when it is first needed: a server has to be asked for it."""
+        """Read on first use, because a server may have to be asked."""
         if self._dimension is None:
             self._dimension = self._embedder.dimension
         return self._dimension
@@ -108,7 +107,7 @@ class Known:
 
 
 def chosen(embed: Embedder | str, secret: Secret = lambda _: None, asked: bool = True) -> Choice:
-    """What a caller or the settings mean. A name that cannot work is refused at once; a file is opened later."""
+    """The embedder that a caller or the settings mean. An impossible name is refused at once; a file is opened later."""
     if isinstance(embed, str):
         cheap, local = embed.startswith(("static", LAYERED)), embed.startswith("onnx:")
         return Choice(embed, _maker(embed, secret), cheap, asked, local)
@@ -124,22 +123,22 @@ def chosen(embed: Embedder | str, secret: Secret = lambda _: None, asked: bool =
 
 
 def _has(embed: object, part: str) -> bool:
-    """Looked up on its type first: a dimension may be worked out by asking a server, and opening a store asks none."""
+    """Looks at the type first: a dimension may be computed by asking a server, and opening a store must not ask one."""
     try:
         return hasattr(type(embed), part) or hasattr(embed, part)
-    except Exception:  # then it is there, and using it tells
+    except Exception:  # it exists, and using it will show
         return True
 
 
 def chosen_for_turns(embed: Choice, turns: Embedder | str | None, secret: Secret = lambda _: None) -> Choice:
-    """What turns have: their own if one was named, else what was named for all, else the default of turns."""
+    """The embedder for turns: their own if one was named, otherwise the one named for all, otherwise the default for turns."""
     if turns is not None:
         return chosen(turns, secret)
     return embed if embed.asked else chosen(DEFAULT_TURNS, asked=False)
 
 
 def must_name_a_model(name: object) -> str:
-    """The name that a generation is to bear: it is compared, stored, and shown on terminals."""
+    """Checks the name of a model, which is compared, stored, and shown on terminals."""
     if not isinstance(name, str) or not name.strip() or name == NONE:
         raise Invalid(f"the name of an embedder says which model it is; {quoted(name)} does not")
     if len(name) > LONGEST_NAME or not name.isprintable():
@@ -150,7 +149,7 @@ def must_name_a_model(name: object) -> str:
 
 
 def checked_name(spelled: object) -> str:
-    """The name of an embedder as settings may hold it."""
+    """The name of an embedder in the form allowed in settings; raises if invalid."""
     if not isinstance(spelled, str):
         raise Invalid(f"embed must be the name of an embedder: {ALLOWED}; not {quoted(spelled)}")
     _maker(spelled, lambda _: None)
@@ -173,7 +172,7 @@ def _maker(spelled: str, secret: Secret) -> Make:
         made = RemoteEmbedder.at(spelled, secret)
         remote = Known(made, must_name_a_model(made.name), made.cheap)
         return lambda: remote
-    told = spelled.partition("://")[0] if "://" in spelled else spelled  # there may be a key in an address
+    told = spelled.partition("://")[0] if "://" in spelled else spelled  # an address may contain a key
     raise Invalid(f"there is no embedder {quoted(told)}; embedders are {ALLOWED}")
 
 
@@ -202,13 +201,13 @@ def _onnx(folder: str) -> Embedder:
         made = OnnxEmbedder(Path(folder).expanduser())
     except MemoristError:
         raise
-    except Exception as problem:  # no such user, a path that is too long, a file that another program holds
+    except Exception as problem:  # no such user, a path that is too long, a file held by another program
         raise ModelUnavailable(f"the model in {shown(folder)} cannot be opened ({type(problem).__name__})") from problem
     return Known(made, made.name, made.cheap)
 
 
 def built_in(model: str) -> Embedder | None:
-    """The built-in embedder that made vectors of that model; None if another version of it did, or none of ours."""
+    """The built-in embedder that made that model's vectors; None if it was another version of it, or not one of ours."""
     makers: dict[str, list[Make]] = {"static": [partial(_static, size) for size in DIMENSIONS], LAYERED: [_layered]}
     found = (make() for make in makers.get(model.partition("-")[0], ()))
     return next((embedder for embedder in found if embedder and embedder.name == model), None)
@@ -218,7 +217,7 @@ def built_in(model: str) -> Embedder | None:
 
 
 def checked(embedder: Embedder, texts: Sequence[str]) -> "Floats":
-    """The vectors of the texts, each of length one, or zero where a text means nothing to the model."""
+    """The vectors of the texts, each of length one, or zero if a text means nothing to the model."""
     import numpy
 
     try:
@@ -232,7 +231,7 @@ def checked(embedder: Embedder, texts: Sequence[str]) -> "Floats":
         if given.dtype.kind not in "biufO":
             raise TypeError(given.dtype)
         table = given.astype(numpy.float64)
-    except Exception as problem:  # what an object does when it is to become numbers is its own affair
+    except Exception as problem:  # converting a foreign object to numbers may do anything
         raise _unusable(embedder, "it gave something other than rows of numbers") from problem
     wanted = (len(texts), dimension_of(embedder))
     if table.shape != wanted:
@@ -246,7 +245,7 @@ def checked(embedder: Embedder, texts: Sequence[str]) -> "Floats":
 
 
 def trouble(embedder: Embedder) -> str | None:
-    """Why it cannot be used, if it cannot; found out by using it."""
+    """Why it cannot be used, if so; found out by using it."""
     try:
         checked(embedder, ["ready?"])
     except ModelUnavailable as problem:
@@ -271,17 +270,17 @@ def _unusable(embedder: Embedder, because: str) -> ModelUnavailable:
 
 
 def shown(model: str) -> str:
-    """The name of a model for a message. One that comes with a store has not been checked."""
+    """The name of a model for a message. A name stored in a store may not have been checked."""
     return visible(model[:LONGEST_NAME]).replace("\n", " ")
 
 
 # ---------------------------------------------------------------- waiting
 
-SHARE = 0.6  # of the time that is left: the rest of the question needs some too
+SHARE = 0.6  # of the remaining time, since the rest of the query needs some too
 
 
 def apart(work: Callable[[], T], name: str) -> "Future[T]":
-    """What the work will give, from a thread of its own: it is left behind when nobody waits for it any longer."""
+    """The future result of the work, done in a separate thread, which is abandoned when nobody waits for it any longer."""
     from concurrent.futures import Future
 
     done: Future[T] = Future()
@@ -297,10 +296,10 @@ def apart(work: Callable[[], T], name: str) -> "Future[T]":
 
 
 class Patience:
-    """One slow thing at a time, waited for only as long as a question has time. Per process, shared between threads.
+    """One slow thing at a time, waited for only as long as a query has time. Per process, shared between threads.
 
-    Only what may be left out is waited for like this: an embedder behind a network, a second opinion. It runs in a thread of
-    its own; a question that gives up goes on without it, and until it has come back nothing starts the same again.
+    Only optional work is waited for like this: an embedder behind a network, a second opinion. It runs in a separate thread; a
+    query that gives up goes on without it, and until it has returned nothing starts the same again.
     """
 
     def __init__(self) -> None:
@@ -308,7 +307,7 @@ class Patience:
         self._busy = False
 
     def within(self, seconds: float, work: Callable[[], T]) -> T | None:
-        """What the work gives, or None if it takes longer, or an earlier one has not come back yet."""
+        """The result of the work, or None if it takes longer, or an earlier one has not returned yet."""
         with self._lock:
             if self._busy or seconds <= 0:
                 return None
@@ -322,13 +321,13 @@ class Patience:
 
         try:
             done = apart(alone, "memorist waiting")
-        except RuntimeError:  # there is no thread to be had
+        except RuntimeError:  # no thread is available
             self._busy = False
             return None
         try:
             return done.result(timeout=seconds * SHARE)
         except TimeoutError:
-            return done.result() if done.done() else None  # the work may have said so itself, or come just now
+            return done.result() if done.done() else None  # the work may have raised this itself, or finished just now
 
 
 # ---------------------------------------------------------------- the built-in table
@@ -349,7 +348,7 @@ def _fresh_lock() -> None:
 
 
 if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_fresh_lock)  # the thread that held it is not there
+    os.register_at_fork(after_in_child=_fresh_lock)  # the thread that held it does not exist here
 
 
 class _Table(NamedTuple):
@@ -360,7 +359,7 @@ class _Table(NamedTuple):
 
 @cache
 def about() -> dict[str, Any]:
-    """What the table is: digests, training text and settings, measured figures."""
+    """Facts about the table: digests, training text and settings, measured figures."""
     described: dict[str, Any] = json.loads((FOLDER / "static-256.json").read_text("utf-8"))
     return described
 
@@ -412,8 +411,8 @@ class StaticEmbedder:
 # written here because the usual library brings fifteen packages for what fits on a page. One deliberate difference: "[SEP]" or
 # "[MASK]" written in a text is ordinary text, never a control token.
 #
-# Every character maps to what is left of it once it is cleaned, decomposed, stripped of accents and lowered, with spaces
-# around what stands alone; so one `translate` and one `split` give the words.
+# Every character maps to its cleaned, decomposed, lower-case form without accents, with spaces around what stands alone; so
+# one `translate` and one `split` give the words.
 
 LONGEST_WORD = 100  # BERT gives up on longer words, which also keeps the greedy search linear in the text
 CACHED_WORDS = 65_536
@@ -427,7 +426,7 @@ _IDEOGRAPHS = (
 
 
 class _Alphabet(dict[int, str]):
-    """What becomes of each character; filled as characters are met, so it never outgrows Unicode."""
+    """What each character becomes; filled as characters are met, so it never outgrows Unicode."""
 
     def __missing__(self, code: int) -> str:
         kept = self[code] = _kept(code)
@@ -452,7 +451,7 @@ def _is_ideograph(code: int) -> bool:
 
 
 def _alone(char: str) -> bool:
-    """Punctuation, where BERT counts every printable ASCII sign as such."""
+    """Whether it is punctuation; BERT counts every printable ASCII sign as such."""
     sign = char.isascii() and char.isprintable() and not char.isalnum() and char != " "
     return sign or unicodedata.category(char)[0] == "P"
 
@@ -481,11 +480,11 @@ class WordPiece:
         return found
 
     def words(self, text: str) -> list[str]:
-        """What is cut into tokens: the words of a text, its marks and each sign of Chinese by itself, without case and accents."""
+        """What is cut into tokens: words, punctuation marks and single Chinese characters, without case and accents."""
         return text.translate(_ALPHABET).split()
 
     def _cut(self, word: str) -> Sequence[int]:
-        """Greedy longest match from the left; a word that cannot be covered whole is unknown whole."""
+        """Greedy longest match from the left; a word that cannot be covered completely is unknown as a whole."""
         if len(word) > LONGEST_WORD:
             return self._unknown
         ids = self._matched(word)
@@ -510,16 +509,16 @@ class WordPiece:
 
 
 # ---------------------------------------------------------------- a vector as it is stored
-# One byte per dimension and one number that gives the whole its length of one. Only directions are kept, because only
-# directions are compared: the largest component is brought to 127, the others are rounded in proportion, and the number is one
-# divided by the length of that. So the product with a question of length one is the cosine, the same to the last digit in
-# every store, and a vector costs a quarter of what floats would cost.
+# One byte per dimension, and one number that scales the whole to length one. Only directions are stored, because only
+# directions are compared: the largest component is scaled to 127, the others are rounded in proportion, and the number is one
+# divided by the resulting length. So the product with a query of length one is the cosine, the same to the last digit in every
+# store, and a vector takes a quarter of the space of floats.
 
-SCALE = 4  # bytes behind the codes: the scale as a little-endian float
+SCALE = 4  # bytes after the codes: the scale as a little-endian float
 
 
 def pack(vectors: "Sequence[Any] | NDArray[Any]") -> list[bytes]:
-    """Each of these vectors as a store keeps it. One of zeros is kept as zeros and is like nothing."""
+    """Each of these vectors in stored form. A vector of zeros stays zeros and is similar to nothing."""
     import numpy as np
 
     if not len(vectors):
@@ -548,7 +547,7 @@ def unpack(packed: Sequence[bytes]) -> "Floats":
 
 
 def split(packed: bytes, dimension: int) -> "tuple[NDArray[int8], Floats]":
-    """The codes and the scales of vectors that lie one behind the other."""
+    """The codes and scales of concatenated vectors."""
     import numpy as np
 
     table = np.frombuffer(packed, np.uint8).reshape(-1, dimension + SCALE)
@@ -557,7 +556,7 @@ def split(packed: bytes, dimension: int) -> "tuple[NDArray[int8], Floats]":
 
 
 def are_sound(packed: Sequence[bytes]) -> bool:
-    """Whether each has the length of one that it was given, or none: most flipped bits show in that."""
+    """Whether each has the length it was given, or none: most flipped bits show in that."""
     import numpy as np
 
     if not packed:
@@ -568,11 +567,11 @@ def are_sound(packed: Sequence[bytes]) -> bool:
 
 
 def direction(vector: Any, dimension: int) -> "Floats":
-    """A question's vector, checked and brought to length one; zeros stay zeros."""
+    """A query's vector, checked and scaled to length one; zeros stay zeros."""
     import numpy as np
 
     alike = isinstance(vector, np.ndarray) and (vector.dtype, vector.shape) == (np.float32, (dimension,))
-    # As `checked` leaves it; what is not finite is not near 1.
+    # The form in which `checked` leaves it; non-finite values are not near 1.
     if alike and abs(float(vector @ vector) - 1) < LENGTH_ONE:
         return np.asarray(vector)
     given = _finite(vector, 1, "a question has one vector")
@@ -581,7 +580,7 @@ def direction(vector: Any, dimension: int) -> "Floats":
             f"the question's vector has {len(given):,} dimensions and the stored ones have {dimension:,}; "
             "ask with the model that made them"
         )
-    given = given / (np.abs(given).max() or 1)  # before its length is taken: squares of tiny numbers vanish
+    given = given / (np.abs(given).max() or 1)  # before computing the length, since squares of tiny numbers vanish
     return np.asarray(given / (np.linalg.norm(given) or 1), np.float32)
 
 

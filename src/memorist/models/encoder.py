@@ -1,11 +1,11 @@
-"""The built-in encoder: the rows of the static table, each weighed and corrected by what stands around it.
+"""The built-in encoder: the rows of the static table, each weighted and corrected by its context.
 
 A sum of rows knows words but not how they belong together. One or two small attention layers over the same rows do: they give
-each row a weight of its own and add what the sum lacks, so that the vector comes nearer to the one a sentence model would give
-(docs/why/0032-an-encoder-of-our-own.md). A text's vector is the same bit for bit in whatever company it comes: only windows of
-one size go through the layers together, by products of the same size as for one alone. The layers are one flat file of half
-floats, what they are told of each token beside its row a table of bytes; both are read on first use. Importing this module
-imports no numpy.
+each row its own weight and add what the sum lacks, so that the vector comes closer to that of a sentence model
+(docs/why/0032-an-encoder-of-our-own.md). A text's vector is the same bit for bit whatever other texts it is computed with:
+only windows of the same size go through the layers together, by products of the same size as for a single one. The layers are
+one flat file of half floats, and what they get for each token in addition to its row is a table of bytes; both are read on
+first use. Importing this module imports no numpy.
 """
 
 import json
@@ -25,23 +25,23 @@ if TYPE_CHECKING:
     from memorist.models.embed import Floats
 
 WIDTH = 256
-TOLD_BESIDE = 64  # what the layers are told of a token beside its row
-WINDOW = 96  # tokens that see one another; a longer text is cut into windows
+TOLD_BESIDE = 64  # dimensions that the layers get for a token in addition to its row
+WINDOW = 96  # tokens that see each other; a longer text is cut into windows
 EPSILON = 1e-5
 
-# The usual libraries of linear algebra start threads for products beyond some size (OpenBLAS: 2¹⁸ multiplications, or a matrix of
-# 9,216 numbers and a vector). For products as small as these that costs more than it gains, and milliseconds on a machine with
-# other work. So all are cut into tiles that stay below: at most 32 rows of a window and a strip of 32 columns, which the
-# processor keeps at hand while the tiles of all windows meet it.
+# The usual linear algebra libraries start threads for products above some size (OpenBLAS: 2¹⁸ multiplications, or a matrix of
+# 9,216 numbers and a vector). For products as small as these, that costs more than it gains, and milliseconds on a busy
+# machine. So all are cut into smaller tiles: at most 32 rows of a window and a strip of 32 columns, which the processor keeps
+# in its cache while the tiles of all windows are multiplied with it.
 TILE = 32
 STRIP = 32
-BLOCK = 64  # columns of a matrix that lie together in the file
+BLOCK = 64  # columns of a matrix that are stored together
 TOGETHER = 224  # tokens of windows that go through the layers together: the matrices are fetched once for all of them
 
 
 class Layer(NamedTuple):
-    """One attention layer, its matrices in strips: what a norm multiplies and adds is part of the matrix behind it, the 1/8 of
-    the scores part of the questions, the half of the activation part of `down`."""
+    """One attention layer with its matrices in strips. What a norm multiplies and adds is folded into the matrix after it, the
+    1/8 of the scores into the queries, and the half of the activation into `down`."""
 
     attend: "Floats"  # questions, keys and values of each head
     attend_add: "Floats"  # to the questions alone: it is part of `join_add` for values, and of keys it changes no score
@@ -54,7 +54,7 @@ class Layer(NamedTuple):
 
 
 class Layers(NamedTuple):
-    """All that is learnt beside the table."""
+    """Everything that is learnt besides the table."""
 
     layers: tuple[Layer, ...]
     scale: "Floats"  # of a row, where it enters the layers
@@ -67,7 +67,7 @@ class Layers(NamedTuple):
 
 
 def shapes(heads: int, inner: int) -> tuple[list[tuple[int, ...]], list[tuple[int, ...]]]:
-    """The shapes of what is stored, in its order: first those of `Layers` itself, then those of every `Layer`."""
+    """The shapes of what is stored, in order: first those of `Layers` itself, then those of every `Layer`."""
     size, blocks = WIDTH // heads, inner // BLOCK
     out = (WIDTH // STRIP, WIDTH, STRIP)
     once: list[tuple[int, ...]] = [(1,), (WINDOW + 1, WIDTH), (WIDTH,), (1,), out, (WIDTH,), (TOLD_BESIDE, WIDTH)]
@@ -78,12 +78,12 @@ def shapes(heads: int, inner: int) -> tuple[list[tuple[int, ...]], list[tuple[in
 
 @cache
 def about() -> dict[str, Any]:
-    """What the layers are: digests, the table they belong to, training text and settings, measured figures."""
+    """Facts about the layers: digests, the table they belong to, training text and settings, measured figures."""
     described: dict[str, Any] = json.loads((FOLDER / "layered-256.json").read_text("utf-8"))
     return described
 
 
-@cache  # two threads may both load it, once; they get the same
+@cache  # two threads may both load it, once, with the same result
 def _layers() -> Layers:
     import numpy as np
 
@@ -100,8 +100,8 @@ def _layers() -> Layers:
 
 
 def _ready(layer: Layer) -> Layer:
-    """The layer as it is multiplied. What it adds to the rows has mean zero, as they have when they enter: to take a mean from
-    them is no part of a norm then."""
+    """The layer in the form used for multiplication. What it adds to the rows has mean zero, as the rows have on entry, so a
+    norm need not subtract the mean."""
     join, down = layer.join.reshape(1, -1, WIDTH), layer.down.reshape(-1, WIDTH, WIDTH)
     asks, _, values = layer.attend_add.reshape(3, len(layer.join), -1)
     return Layer(
@@ -122,7 +122,7 @@ def _centred(rows: "Floats") -> "Floats":
 
 
 def _in_strips(blocks: "Floats", stretches: int = 1) -> "Floats":
-    """A matrix cut by columns, which may lie in blocks of them; where it has too many rows, one stretch behind the other."""
+    """A matrix cut by columns, which may be stored in blocks; if it has too many rows, one stretch after the other."""
     import numpy as np
 
     rows, columns = blocks.shape[-2:]
@@ -131,14 +131,14 @@ def _in_strips(blocks: "Floats", stretches: int = 1) -> "Floats":
 
 
 class _Room(threading.local):
-    """Where a thread's products are written to. Tables of this size are given back to the system whenever one is done with, and
-    to get them anew takes a third of the time."""
+    """Buffers for a thread's products. Tables of this size are returned to the system when freed, and allocating them anew
+    takes a third of the time."""
 
     def __init__(self) -> None:
         self._tables: dict[str, Floats] = {}
 
     def of(self, name: str, *shape: int) -> "Floats":
-        """A table of this shape; what it holds is of no meaning."""
+        """A table of this shape with arbitrary content."""
         import numpy as np
 
         size, held = prod(shape), self._tables.get(name)
@@ -151,8 +151,8 @@ _room = _Room()
 
 
 def _widened(halves: "NDArray[float16]") -> "Floats":
-    """The same numbers as single floats: by their bits, which takes a sixth of the time of `astype`. Sign and digits go to where
-    a single float has them, and a product makes up for the smaller exponent."""
+    """The same numbers as single floats, converted by their bits, which takes a sixth of the time of `astype`. Sign and digits
+    are moved to their places in a single float, and a product corrects the exponent."""
     import numpy as np
 
     bits = halves.view(np.int16).astype(np.int32)
@@ -165,14 +165,14 @@ def _widened(halves: "NDArray[float16]") -> "Floats":
 
 @cache
 def _beside() -> "NDArray[int8]":
-    """What the layers are told of each token beside its row."""
+    """What the layers get for each token in addition to its row."""
     import numpy as np
 
     return np.asarray(np.load(FOLDER / "layered-256.beside.npy", mmap_mode="r"))
 
 
 class LayeredEmbedder:
-    """Embeds texts by the table and the layers, without a network or a second process: about a millisecond a note."""
+    """Embeds texts with the table and the layers, without a network or a second process: about a millisecond per note."""
 
     cheap = True
     dimension = WIDTH
@@ -185,16 +185,16 @@ class LayeredEmbedder:
         import numpy as np
 
         table = embed.loaded_table()
-        alike: dict[int, list[tuple[int, NDArray[int_]]]] = {}  # windows by the number of their tokens
+        alike: dict[int, list[tuple[int, NDArray[int_]]]] = {}  # windows by number of tokens
         for place, text in enumerate(texts):
             ids = np.array(table.tokens.ids(text), np.int_)
             for start in range(0, len(ids), WINDOW):
                 some = ids[start : start + WINDOW]
-                some = some[table.rows[some].any(axis=1)]  # what the table knows nothing about would only add noise
+                some = some[table.rows[some].any(axis=1)]  # tokens that the table does not know would only add noise
                 alike.setdefault(len(some), []).append((place, some))
         alike.pop(0, None)
         out = np.zeros((len(texts), WIDTH), dtype=np.float32)
-        for count in sorted(alike):  # so the windows of a text are added in the same order whatever is beside it
+        for count in sorted(alike):  # so the windows of a text are added in the same order whatever the other texts are
             step = max(1, TOGETHER // count)
             for start in range(0, len(alike[count]), step):
                 together = alike[count][start : start + step]
@@ -208,7 +208,7 @@ class LayeredEmbedder:
 
 
 def _directions(known: "Floats", beside: "NDArray[int8]") -> "Floats":
-    """Where the rows of each window point, with a length of one. The windows are of one size, and what is computed for one does
+    """The directions of the rows of each window, with length one. The windows have the same size, and the result for one does
     not depend on how many there are."""
     import numpy as np
 
@@ -238,7 +238,7 @@ def _directions(known: "Floats", beside: "NDArray[int8]") -> "Floats":
 
 
 def _normed(x: "Floats") -> "Floats":
-    """Each row, whose mean is zero, with variance one."""
+    """Each row, whose mean is zero, scaled to variance one."""
     import numpy as np
 
     spread = np.einsum("...i,...i->...", x, x)
@@ -251,7 +251,7 @@ def _normed(x: "Floats") -> "Floats":
 
 
 def _attend(x: "Floats", layer: Layer, tiles: int, count: int) -> None:
-    """Adds to each row what it takes from the others of its window, of which there are `count`."""
+    """Adds to each row what it takes from the other rows of its window, of which there are `count`."""
     import numpy as np
 
     (windows, rows, _), (heads, size) = x.shape, layer.attend_add.shape
@@ -272,7 +272,7 @@ def _attend(x: "Floats", layer: Layer, tiles: int, count: int) -> None:
 
 
 def _think(x: "Floats", layer: Layer, tiles: int) -> None:
-    """Adds to each row what follows from it alone: widened, bent by a soft ramp (GELU, by tanh), and narrowed."""
+    """Adds to each row what follows from it alone: widened, passed through an activation (GELU, by tanh), and narrowed."""
     import numpy as np
 
     many, tall = len(x) * tiles, x.shape[1] // tiles
@@ -290,7 +290,7 @@ def _think(x: "Floats", layer: Layer, tiles: int) -> None:
 
 
 def _product(given: "Floats", matrix: "Floats") -> "Floats":
-    """The product with each stretch of a matrix: strip by strip, which `order` makes sure of, so that each is fetched once."""
+    """The product with each stretch of a matrix, strip by strip (ensured by `order`), so that each is fetched once."""
     import numpy as np
 
     (stretches, many, tall, _), strips = given.shape, matrix.shape[1]

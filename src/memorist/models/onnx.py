@@ -1,11 +1,11 @@
-"""BERT-shaped models from a folder: an ONNX graph, its vocabulary, and how its answers become a vector or a judgement.
+"""BERT-shaped models from a folder: an ONNX graph, its vocabulary, and how its output becomes a vector or a judgement.
 
-The folder is what such models are published as: `model.onnx` or `onnx/model.onnx`; `vocab.txt`, or `tokenizer.json` with a
-WordPiece vocabulary; and where they are there, `config.json`, `tokenizer_config.json`, `modules.json` and
-`1_Pooling/config.json` say how long a text may be, whether letters are lowered, and whether the mean of all tokens counts or
-the first one. A graph that gives one vector per text is taken at its word; one that gives a single number is a cross-encoder,
-which judges a text beside a question. The name of the model holds the digest of the graph, of the vocabulary and of what the
-folder says about using them: whatever changes a vector makes it another model.
+The folder has the form in which such models are published: `model.onnx` or `onnx/model.onnx`; `vocab.txt`, or `tokenizer.json`
+with a WordPiece vocabulary; and if present, `config.json`, `tokenizer_config.json`, `modules.json` and `1_Pooling/config.json`
+say how long a text may be, whether letters are lowered, and whether the mean of all tokens or the first token counts. If a
+graph outputs one vector per text, that is used; one that outputs a single number is a cross-encoder, which judges a text
+together with a query. The name of the model includes the digest of the graph, of the vocabulary and of the folder's settings:
+whatever changes a vector makes it another model.
 """
 
 import hashlib
@@ -26,15 +26,15 @@ if TYPE_CHECKING:
     from memorist.models.embed import Floats
 
 GRAPHS = ("model.onnx", "onnx/model.onnx")
-AT_ONCE = 32  # texts in one run, of about the same length
-MOST_TOKENS = 512  # tokens, where the folder does not say
+AT_ONCE = 32  # texts of similar length in one run
+MOST_TOKENS = 512  # if the folder does not say
 MARKS = ("[CLS]", "[SEP]", "[PAD]", UNKNOWN)
 INPUTS = ("input_ids", "attention_mask", "token_type_ids")
-PLAIN = ("Transformer", "Pooling", "Normalize")  # the parts of a sentence model that need no weights of their own
+PLAIN = ("Transformer", "Pooling", "Normalize")  # the parts of a sentence model without weights of their own
 
 
 class OnnxModel:
-    """A graph that can be run, and texts as it takes them. Threads may share one."""
+    """A graph that can be run, and the conversion of texts for it. Threads may share one."""
 
     def __init__(self, folder: Path) -> None:
         self._shown = visible(str(folder)[:300])
@@ -65,7 +65,7 @@ class OnnxModel:
         options.log_severity_level = 4
         try:
             session = onnxruntime.InferenceSession(graph.read_bytes(), options, providers=["CPUExecutionProvider"])
-        except Exception as problem:  # the runtime has error types of its own for every way a file can be wrong
+        except Exception as problem:  # the runtime has its own error types for every way a file can be wrong
             raise ModelUnavailable(f"{visible(str(graph)[:300])} is not an ONNX graph that can be run") from problem
         foreign = {each.name for each in session.get_inputs()} - set(INPUTS)
         if foreign:
@@ -76,7 +76,7 @@ class OnnxModel:
 
     @property
     def dimension(self) -> int:
-        """How many numbers it gives for a text: what the graph says, or what it gives. A cross-encoder gives one."""
+        """How many numbers it gives for a text, as declared by the graph or as computed. A cross-encoder gives one."""
         if self._size is None:
             said = self._session.get_outputs()[0].shape[-1]
             self._size = said if isinstance(said, int) else int(self._run([self._ids("size")])[0].shape[-1])
@@ -91,7 +91,7 @@ class OnnxModel:
         return [self._marks["[CLS]"], *cut, self._marks["[SEP]"]]
 
     def _in_batches(self, ids: Sequence[list[int]], run: Callable[[Sequence[int]], Sequence[Any]]) -> list[Any]:
-        """What comes of each. Texts of about the same length run together, so that little is spent on padding."""
+        """The result for each. Texts of similar length run together, so that little is wasted on padding."""
         order = sorted(range(len(ids)), key=lambda place: len(ids[place]))
         rows: dict[int, Any] = {}
         for start in range(0, len(order), AT_ONCE):
@@ -100,8 +100,8 @@ class OnnxModel:
         return [rows[place] for place in range(len(ids))]
 
     def _run(self, ids: Sequence[list[int]], firsts: Sequence[int] | None = None) -> tuple[Any, Any]:
-        """The answer of the graph and the mask it was given; `firsts` says how many tokens of each come before the second
-        text, where there is one."""
+        """The output of the graph and the mask it was given; `firsts` says how many tokens of each come before the second
+        text, if any."""
         import numpy
 
         width = max(map(len, ids))
@@ -117,7 +117,7 @@ class OnnxModel:
 
 
 class OnnxEmbedder(OnnxModel):
-    """`memorist.models.embed.Embedder` over a local graph. It takes milliseconds a text, so no write waits for it."""
+    """`memorist.models.embed.Embedder` over a local graph. It takes milliseconds per text, so no write waits for it."""
 
     cheap = False
 
@@ -146,7 +146,7 @@ class OnnxEmbedder(OnnxModel):
 
 
 class OnnxReranker(OnnxModel):
-    """`memorist.design.Reranker` over a local cross-encoder: it reads question and text together."""
+    """`memorist.design.Reranker` over a local cross-encoder, which reads query and text together."""
 
     def __init__(self, folder: Path) -> None:
         super().__init__(folder)
@@ -164,7 +164,7 @@ class OnnxReranker(OnnxModel):
         return [1 / (1 + math.exp(-max(-700.0, float(logit)))) for logit in logits]
 
     def _pair(self, asked: list[int], text: list[int]) -> tuple[list[int], int]:
-        """[CLS] question [SEP] text [SEP], and where the text begins. The longer of the two is cut first."""
+        """[CLS] query [SEP] text [SEP], and where the text begins. The longer of the two is cut first."""
         room = self._longest - 3
         text = text[: max(room // 2, room - len(asked))]
         first = [self._marks["[CLS]"], *asked[: room - len(text)], self._marks["[SEP]"]]
@@ -180,7 +180,7 @@ def graph_in(folder: Path) -> Path | None:
 
 
 def must_pool(folder: Path) -> None:
-    """Refuses a folder whose vectors are made in a way that memorist does not know."""
+    """Raises for a folder whose vectors are made in an unsupported way."""
     parts = _json(folder / "modules.json")
     said = [str(part.get("type")) for part in parts if isinstance(part, dict)] if isinstance(parts, list) else []
     more = [kind.rpartition(".")[2] for kind in said if kind.rpartition(".")[2] not in PLAIN]
@@ -226,7 +226,7 @@ def vocabulary(folder: Path) -> list[str]:
 
 
 def _longest(folder: Path) -> int:
-    """Tokens a text may have: the least that any of the files says."""
+    """Tokens a text may have: the smallest number in any of the files."""
     said = [
         table(folder / "config.json").get("max_position_embeddings"),
         table(folder / "tokenizer_config.json").get("model_max_length"),
@@ -236,7 +236,7 @@ def _longest(folder: Path) -> int:
 
 
 def table(file: Path) -> Mapping[str, Any]:
-    """A JSON object from a file; an empty one where there is no such file."""
+    """A JSON object from a file; empty if there is no such file."""
     found = _json(file)
     return found if isinstance(found, dict) else {}
 
@@ -252,6 +252,6 @@ def _json(file: Path) -> Any:
 
 @lru_cache(maxsize=8)
 def _digest(graph: Path, _size: int, _time: int) -> str:
-    """Kept for as long as size and time are the same: reading a large graph takes longer than opening a store."""
+    """Cached while size and time are the same, because reading a large graph takes longer than opening a store."""
     with graph.open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()

@@ -1,12 +1,12 @@
-"""Does one note take the place of another? A small classifier of pairs: the older text, the newer one, and how sure it is.
+"""Does one note take the place of another? A small classifier of pairs: the older text, the newer one, and its confidence.
 
     Alley code 2580#                  Since the burglary it's 9016#             surely
     Long run pace: 5:50/km            Marathon race pace: 5:12/km               hardly: both hold
 
-It adds up what the two have in common, what the newer one says of a change, and what speaks against it, with weights from
-`pairs.toml`, fitted by `tools/fit_pairs`: the sum is a log-odds. From ORDER on the newer one is shown first, from FLAG on the
-two are said to contradict one another, and from RETIRE on the older one may be superseded. Meaning is compared by the built-in
-table, whatever model the store has: it is always there, and the weights hold for its cosines alone.
+It adds up what the two have in common, what the newer one says about a change, and what speaks against it, with weights from
+`pairs.toml`, fitted by `tools/fit_pairs`; the sum is a log-odds. From ORDER on, the newer one is shown first; from FLAG on,
+the two are said to contradict each other; and from RETIRE on, the older one may be superseded. Meaning is compared with the
+built-in table, whatever model the store has: it is always available, and the weights are only valid for its cosines.
 """
 
 import math
@@ -24,15 +24,15 @@ if TYPE_CHECKING:
 
 FITTED = Path(__file__).parent / "data" / "pairs.toml"
 UNSTORED_AT_MOST = 4096  # texts of one batch that the next is compared with
-HARDLY_KIN = 0.1  # the cosine of texts that may be about the same thing, where a question brings both
-KIN = 0.2  # the cosine of texts that are about the same thing, though they share no word
+HARDLY_KIN = 0.1  # cosine of texts that may be about the same thing, if a query brings both
+KIN = 0.2  # cosine of texts that are about the same thing although they share no word
 NO_VALUES = dict.fromkeys(
     ("other_value", "same_value", "value_joined", "value_gone", "other_sort", "value_in_place"), 0.0
 )
-OF_CHANGE = frozenset(("turn", "new", "change"))  # cues that say that something is otherwise now
+OF_CHANGE = frozenset(("turn", "new", "change"))  # cues that something is different now
 OF_A_GROUP = ("turn", "change", "event", "reason", "stays", "whole", "beside", "past")  # cues that are signs
-ROUNDING = 1e-9  # of sums that are added up in another order
-LONGEST_JUDGED = 600  # characters; a longer text says too much for another to take its place
+ROUNDING = 1e-9  # for sums added in a different order
+LONGEST_JUDGED = 600  # characters; a longer text says too much to be replaced by another
 
 
 def sure(old: str, new: str) -> float:
@@ -47,7 +47,7 @@ def sure(old: str, new: str) -> float:
 
 
 def reaches(old: str, new: str, least: float) -> bool:
-    """Whether it is so sure. Meaning is compared only where that can decide: it costs the most."""
+    """Whether the log-odds are at least `least`. Meaning is compared only if it can decide, because it costs the most."""
     if max(len(old), len(new)) > LONGEST_JUDGED or old == new:
         return False
     most = _most_meaning(new)
@@ -55,7 +55,7 @@ def reaches(old: str, new: str, least: float) -> bool:
 
 
 def flags(old: str, new: str) -> bool:
-    """Whether they contradict one another. A newer text that does not say of any change may only be about something else."""
+    """Whether they contradict each other. A newer text that mentions no change may just be about something else."""
     return _tells_of(old, new, least("flag"))
 
 
@@ -65,24 +65,24 @@ def retires(old: str, new: str) -> bool:
 
 
 def _tells_of(old: str, new: str, least: float) -> bool:
-    """Of all that is near a note that tells of a change, a glance leaves few to be read."""
+    """Checks a glance first, which leaves few candidates to be read closely."""
     return gist(new).tells and may_reach(old, new, least) and akin(old, new) and reaches(old, new, least)
 
 
 def akin(old: str, new: str) -> bool:
-    """Whether the texts themselves say that they are about one thing. To be ordered they need not: a question that brings both
-    says so too."""
+    """Whether the texts themselves show that they are about one thing. For ordering they need not: a query that brings both
+    shows it too."""
     was, now = gist(old), gist(new)
     return not _apart(was, now) and (not was.words.isdisjoint(now.words) or _cosine(old, new) >= KIN)
 
 
 def least(name: str) -> float:
-    """How sure one has to be to `order`, `flag` or `retire`."""
+    """The log-odds required to `order`, `flag` or `retire`."""
     return _fitted()["least"][name]
 
 
 def meet(old: str, new: str) -> bool:
-    """Whether it is worth a closer look: they share a word, or the newer one tells of a change. It costs next to nothing."""
+    """Whether a closer look is worthwhile: they share a word, or the newer one mentions a change. Costs next to nothing."""
     was, now = glance(old), glance(new)
     return now.tells or not was.words.isdisjoint(now.words)
 
@@ -99,7 +99,7 @@ def _sure(old: str, new: str) -> float:
 
 @lru_cache(maxsize=1 << 13)
 def _without_meaning(old: str, new: str) -> float:
-    """All but what the cosine adds; nothing at all where they are no pair."""
+    """The log-odds without the cosine; minus infinity if they are no pair."""
     was, now = gist(old), gist(new)
     if was.asks or now.asks or other_thing(was, now) or (_apart(was, now) and not now.tells):
         return -math.inf
@@ -110,8 +110,8 @@ def _without_meaning(old: str, new: str) -> float:
 
 
 def may_reach(old: str, new: str, least: float) -> bool:
-    """Whether it may be so sure, by a glance at each: the most that every sign which may be there can add. Few of the pairs that
-    a question brings get further, and to read what a text is about costs five times as much."""
+    """Whether the log-odds may reach `least`, judged by a glance at each: the maximum that every possible sign can add. Few of
+    a query's pairs get further, and reading a text closely costs five times as much."""
     return _at_a_glance(old, new) >= least
 
 
@@ -125,7 +125,8 @@ def _at_a_glance(old: str, new: str) -> float:
 
 @lru_cache(maxsize=1 << 12)
 def _most_shared(shared: int, least: int, of_new: int) -> float:
-    """Of up to so many words in common, where the older text has at least and the newer one at most so many."""
+    """The maximum for up to `shared` common words, if the older text has at least `least` words and the newer one at most
+    `of_new`."""
     weights, own = _fitted()["weights"], max(1, least)
     told = [weights["nothing_shared"]]
     for count in range(1, shared + 1):
@@ -137,8 +138,8 @@ def _most_shared(shared: int, least: int, of_new: int) -> float:
 
 @lru_cache(maxsize=1 << 12)
 def _most_of_one(text: str, older: bool) -> float:
-    """Of one of the two the most that it can say for it; how long it is, is known. With the newer one comes all that meaning
-    may add."""
+    """The maximum that one of the two can contribute; its length is known. For the newer one, this includes the maximum that
+    meaning may add."""
     seen, weights = glance(text), _fitted()["weights"]
     if older:
         return weights["old_long"] * _beyond(seen.length, 8) + _for_it("old_cue", "old_event", "old_beside", "old_rule")
@@ -150,13 +151,13 @@ def _most_of_one(text: str, older: bool) -> float:
 
 @cache
 def _for_it(*signs: str) -> float:
-    """What speaks for it of these, where all of them are there. There are few sets of them."""
+    """What these signs add if all of them are present and positive. Cached, since there are few sets of them."""
     return sum([max(0.0, _fitted()["weights"][sign]) for sign in signs]) + ROUNDING
 
 
 def _at_most(old: str, new: str) -> float:
-    """What `_without_meaning` cannot pass: how many words they share is counted, of the rest all that may speak for it. Of the many
-    pairs that are looked at hardly one gets further, and this takes a third of the time."""
+    """An upper bound of `_without_meaning`: shared words are counted, and everything else that may speak for it is assumed.
+    Hardly any of the many pairs examined gets further, and this takes a third of the time."""
     was, now, weights = gist(old), gist(new), _fitted()["weights"]
     shared = len(was.words & now.words)
     told = weights["nothing_shared"] if not shared else weights["shared"] * _few(shared, 4)
@@ -168,8 +169,8 @@ def _at_most(old: str, new: str) -> float:
 
 @cache
 def _may_add(names: bool, digits: bool, values: bool, alike: bool = True, change: bool = True) -> float:
-    """Of what is compared in two texts the most that can speak for it: every sign is a number from 0 to 1. Only texts that begin
-    `alike` differ in one place, and only one that tells of a `change` keeps a name in it."""
+    """The maximum that comparing the two texts can add; every sign is a number from 0 to 1. Only texts that begin `alike`
+    differ in one place, and only one that mentions a `change` keeps a name in it."""
     signs = ["names_lost", "denied", "at_start", *["in_place"] * alike]
     signs += ["name_shared", *["name_kept_in_change"] * change] * names + ["digits_kept"] * digits
     signs += [sign for sign in NO_VALUES if alike or sign != "value_in_place"] * values
@@ -186,8 +187,8 @@ def _meaning(new: str, cosine: float) -> float:
 
 
 def _apart(was: Gist, now: Gist) -> bool:
-    """They share no word, and the newer one neither refers back, nor tells what changed for the same "I", nor has another time,
-    price or code that it says is new."""
+    """Whether they share no word, and the newer one neither refers back, nor says what changed for the same "I", nor has
+    another time, price or code that it calls new."""
     same_self = now.cues["change"] and was.raw[:1] == now.raw[:1] and now.raw[0] in SELF
     if now.back or same_self or not was.words.isdisjoint(now.words):
         return False
@@ -212,20 +213,20 @@ def _fitted() -> Mapping[str, Mapping[str, float]]:
 
 
 class Unstored:
-    """Texts that are about to be stored, to be found by what they mean. The last few thousand of them."""
+    """The last few thousand texts about to be stored, to be found by meaning."""
 
     def __init__(self) -> None:
         self._names: list[str] = []
         self._texts: list[str] = []
         self._rows: Floats | None = None
-        self._known = 0  # how many of them have a row yet
+        self._known = 0  # how many of them have a row
 
     def add(self, name: str, text: str) -> None:
         self._names.append(name)
         self._texts.append(text)
 
     def nearest(self, text: str, most: int) -> list[str]:
-        """The names of those that mean the most alike; all, where they are so few that there is nothing to choose."""
+        """The names of those most similar in meaning; all, if there are so few that there is no choice."""
         if len(self._names) <= most:
             return list(self._names)
         cosines = self._table()[-UNSTORED_AT_MOST:] @ _vector(text)
@@ -251,7 +252,7 @@ class Unstored:
 
 
 def features(old: str, new: str) -> dict[str, float]:
-    """Everything that speaks for or against it, each between -1 and 2 or so."""
+    """Every sign for or against it, each between -1 and 2 or so."""
     was, now, cosine = gist(old), gist(new), _cosine(old, new)
     both = _of_both(was, now, compared(was.raw, now.raw))
     return {**_of_the_old(was), **_of_the_new(now), **both, "cosine": cosine, "told": cosine * _told(now), "level": 1.0}
@@ -318,7 +319,7 @@ def _of_both(was: Gist, now: Gist, formed: Difference) -> dict[str, float]:
 
 
 def _of_values(was: Gist, now: Gist, in_place: bool) -> dict[str, float]:
-    """The same sorts of numbers, times and codes with other values."""
+    """Whether the same sorts of numbers, times and codes have other values."""
     both = was.values.keys() & now.values.keys()
     other = [sort for sort in both if not was.values[sort] & now.values[sort]]
     same = len(both) - len(other)
@@ -337,7 +338,7 @@ def _few(count: int, most: int = 2) -> float:
 
 
 def _beyond(length: int, usual: int) -> float:
-    """How much longer than usual: long texts say many things, and are seldom replaced or a correction as a whole."""
+    """How much longer than usual: long texts say many things, and are seldom replaced or corrected as a whole."""
     return min(max(math.log(max(1, length) / usual), 0.0), 1.5)
 
 

@@ -1,9 +1,9 @@
-"""Vectors from a server that speaks the `/embeddings` of OpenAI: a local one, or one that wants a key.
+"""Vectors from a server with OpenAI's `/embeddings`: a local one, or one that requires a key.
 
 The address is one line: `https://HOST/v1/embeddings?model=NAME&key=VARIABLE`. `key` *names* the environment variable that
-holds the key; the key itself is read when it is sent, and stands in no setting, store, log or message. What is sent was
-redacted before. Answers come in batches, are retried while that can help, and are not followed elsewhere. A proxy that the
-environment names is used for other machines, never for this one over http://: it would read texts and key.
+holds the key; the key itself is read when it is sent, and appears in no setting, store, log or message. Texts are redacted
+before they are sent. Requests are batched and retried while that can help; redirects are not followed. A proxy named by the
+environment is used for other machines, never for this one over http://: it would read texts and key.
 """
 
 import json
@@ -28,14 +28,14 @@ if TYPE_CHECKING:
 
 AT_ONCE = 64  # texts in one request
 SECONDS = 20.0  # for one answer
-DEADLINE = 30.0  # for one request and its repetitions
-SECONDS_FOR_ONE = 4.0  # one text is a question, and a person waits for its answer: it is asked once
+DEADLINE = 30.0  # for one request and its retries
+SECONDS_FOR_ONE = 4.0  # a single text is a query, whose answer a person waits for: no retries
 LARGEST_ANSWER = 64 * 1024 * 1024
 FIRST_PAUSE = 0.3
 PARTS = ("model", "key", "dimensions")
 HERE = ("localhost", "127.0.0.1", "::1")
 VARIABLE = re.compile("[A-Z][A-Z0-9_]{0,99}")
-KEY = re.compile("[!-~]+")  # what a header can hold
+KEY = re.compile("[!-~]+")  # what a header can contain
 WAYS = {
     401: "the key was not accepted",
     403: "the key may not use this model",
@@ -73,7 +73,7 @@ class RemoteEmbedder:
 
     @property
     def dimension(self) -> int:
-        """What was asked for, or what the server gives; it is asked once."""
+        """The requested dimension, or what the server returns, which is asked once."""
         if self._seen is None:
             self.embed(["dimension"])
         assert self._seen is not None
@@ -106,7 +106,7 @@ class RemoteEmbedder:
             raise self._unusable(str(problem)) from problem.__cause__
 
     def _batch(self, client: "httpx2.Client", texts: Sequence[str]) -> list[Any]:
-        """The vectors of a few texts, in their order whatever order they came in."""
+        """The vectors of a few texts, in the given order whatever order they arrive in."""
         asked = {"model": self.model, "input": list(texts), "encoding_format": "float"}
         content = self._sent(client, asked | ({"dimensions": self.dimensions} if self.dimensions else {}))
         try:
@@ -192,7 +192,7 @@ def _key(variable: str, secret: "Secret") -> str:
 
 
 def fetched(client: "httpx2.Client", url: str, body: Any, until: float) -> "Answer":
-    """One answer; a ValueError if it has no end, a TimeoutError if it comes too slowly."""
+    """One answer; raises ValueError if it does not end, TimeoutError if it comes too slowly."""
     content = bytearray()
     with client.stream("POST", url, json=body) as response:
         for block in response.iter_bytes() if response.status_code == 200 else ():
@@ -201,14 +201,15 @@ def fetched(client: "httpx2.Client", url: str, body: Any, until: float) -> "Answ
                 raise ValueError("its answer does not end")
             if time.monotonic() > until:
                 raise TimeoutError
-        asks = response.headers.get("retry-after", "")  # where it is a date or nonsense, our own pause holds
+        asks = response.headers.get("retry-after", "")  # for a date or nonsense, our own pause applies
         wait = float(asks) if re.fullmatch("[0-9]{1,4}", asks, re.ASCII) else 0.0
         return response.status_code, bytes(content), wait
 
 
 def read_address(address: str, what: str, usual: str, parts: Sequence[str]) -> tuple[SplitResult, dict[str, str]]:
-    """The address of a server in its parts, and what it names after the ?, which may be these. A message about it never quotes it
-    whole: there may be a key in it. A key is named, never written out, and is sent only where no one can read it on the way."""
+    """The parts of a server's address, and its parameters, which must be among `parts`. Error messages never quote it
+    completely, since it may contain a key. A key is named, never written out, and is sent only where nobody can read it on the
+    way."""
     try:
         split = urlsplit(address)
         named = dict(parse_qsl(split.query, keep_blank_values=True, strict_parsing=bool(split.query)))

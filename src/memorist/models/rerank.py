@@ -1,7 +1,7 @@
-"""The reranker that a setting or a caller names: `onnx:FOLDER`, a cross-encoder that reads question and text together.
+"""The reranker that a setting or a caller names: `onnx:FOLDER`, a cross-encoder that reads query and text together.
 
-It is opened with the first question that needs it, once: most commands ask none. Where it cannot be used the order stays as
-it was, the trace of each answer says why, `status` and `doctor` say it too, and it is logged once.
+It is opened once, with the first query that needs it, since most commands need none. If it cannot be used, the order stays as
+it was; the trace of each answer says why, `status` and `doctor` say it too, and it is logged once.
 """
 
 import logging
@@ -19,19 +19,19 @@ if TYPE_CHECKING:
 
 ONNX_FOLDER = "onnx:"
 CALLERS = "a function of the caller's"
-Judge = Callable[[str, Sequence[str]], Sequence[float]]  # what `memorist.design` calls a Reranker
+Judge = Callable[[str, Sequence[str]], Sequence[float]]  # called a Reranker in `memorist.design`
 log = logging.getLogger("memorist")
 
 
 def checked_reranker(spelled: object) -> str:
-    """The name of a reranker as settings may hold it."""
+    """The name of a reranker in the form allowed in settings; raises if invalid."""
     if isinstance(spelled, str) and (spelled == NONE or spelled.removeprefix(ONNX_FOLDER) not in ("", spelled)):
         return spelled
     raise Invalid(f"rerank must be {NONE}, or onnx:FOLDER for a cross-encoder, not {quoted(spelled)}")
 
 
 def reranker(given: Judge | str | None, usual: str) -> Judge | None:
-    """The reranker that a caller means; without a word of theirs, that of the settings."""
+    """The reranker that a caller means; without any, that of the settings."""
     meant = usual if given is None else given
     if not isinstance(meant, str):
         return meant
@@ -39,7 +39,7 @@ def reranker(given: Judge | str | None, usual: str) -> Judge | None:
 
 
 def told(judge: Judge | None) -> dict[str, str]:
-    """Which reranker is asked, or why it cannot be, for `status`."""
+    """For `status`: which reranker is used, or why it cannot be."""
     if judge is None:
         return {}
     return {"reranker": (judge.problem() or judge.name) if isinstance(judge, NamedReranker) else CALLERS}
@@ -50,7 +50,7 @@ def trouble(judge: Judge | None) -> str | None:
 
 
 class NamedReranker:
-    """`memorist.design.Reranker` by its name. Threads may share one."""
+    """`memorist.design.Reranker` by name. Threads may share one."""
 
     def __init__(self, folder: str) -> None:
         self._folder = folder
@@ -62,7 +62,7 @@ class NamedReranker:
         return self._model()(question, texts)
 
     def problem(self) -> str | None:
-        """Why it cannot be used, if it cannot; found out by using it."""
+        """Why it cannot be used, if so; found out by using it."""
         try:
             self("ready?", ["ready"])
         except Exception as problem:  # a graph may fail in any way once it runs

@@ -1,6 +1,6 @@
-"""How a question finds its memories: a visible tuple of small stages, each of which says what it did.
+"""Recall: a query passes through a visible tuple of small stages, each of which reports what it did.
 
-A module is loaded when it is first used.
+Modules are loaded on first use.
 """
 
 from typing import TYPE_CHECKING
@@ -11,5 +11,5 @@ if TYPE_CHECKING:
     from memorist.recall import alike, lookup, pipeline, walk
 
 __all__ = ["alike", "lookup", "pipeline", "walk"]
-if not TYPE_CHECKING:  # or every name would be there for a type checker
+if not TYPE_CHECKING:  # otherwise a type checker would accept any name
     __getattr__ = modules(__name__, __all__)

@@ -1,8 +1,8 @@
-"""What is like a memory: by words and by meaning together, as a question is answered, and of one kind of text.
+"""Finds memories similar to a given one, by words and meaning together as for a query, but only among texts of its own layer.
 
-There is no floor for a cosine: what 0.5 means differs from model to model and from shelf to shelf (W4-5). The blend says how
-likely each is to matter beside the text, on these shelves. Where that finds fewer than were asked for, the rest of
-its cluster follows.
+There is no fixed cosine threshold: what 0.5 means differs from model to model and from shelf to shelf (W4-5). Instead the
+blend estimates, for these shelves, how likely each memory is to matter. If that yields fewer than were requested, other
+members of the memory's cluster fill up the list.
 """
 
 from collections.abc import Sequence
@@ -22,13 +22,13 @@ from memorist.store.where import Where
 from memorist.text.injection import suspect
 from memorist.text.words import LONGEST_QUERY, query_terms
 
-SUMMED = 50  # members that the centroid of a cluster is made of
-SEARCHED = {"memory": "memory", "turns": "sessions", "documents": "sources"}  # where one looks for each layer
+SUMMED = 50  # cluster members from which the centroid is computed
+SEARCHED = {"memory": "memory", "turns": "sessions", "documents": "sources"}  # the `search=` value for each layer
 
 
 @dataclass(frozen=True, slots=True)
 class Whole:
-    """Takes a text as it is, for nothing in it was pasted around a question: its terms, and what it means."""
+    """Uses the whole text as the query, since nothing was pasted around it: computes its terms and its vectors."""
 
     def __call__(self, search: Search, tools: Tools) -> Search:
         text = search.query[:LONGEST_QUERY]
@@ -42,7 +42,8 @@ STAGES = (Whole(), Gather(), Blend(), Believed(), Suspect(), DropUnlikely(below=
 
 
 def similar(record: Record, limit: int, who: Access, homes: tuple[str, ...], design: Design, tools: Tools) -> list[Hit]:
-    """The memories that are most like it, in the scopes that a question reads, or else in its own."""
+    """The memories most similar to `record`: from the scopes a query reads by default or, if it lies outside them, from its
+    own."""
     layer = tools.kinds[record.kind].layer
     kinds = [kind.name for kind in tools.kinds.values() if kind.layer == layer and (kind.recalled or layer != MEMORY)]
     text = f"{record.title}\n{record.text}" if record.title else record.text
@@ -55,8 +56,8 @@ def similar(record: Record, limit: int, who: Access, homes: tuple[str, ...], des
 
 
 def _from_cluster(record: Record, found: Sequence[Hit], limit: int, who: Access, tools: Tools) -> list[Hit]:
-    """The other members of its cluster, nearest to its centroid first, behind what was found: they share a subject with it, and
-    perhaps no word. What nobody vouches for is not brought along."""
+    """Other members of the cluster, nearest to its centroid first, ranked after what was found. They share its subject,
+    perhaps without sharing a word. Memories that nobody vouches for are left out."""
     members = _members(record, who, tools)
     cosines: dict[int, float] = {}
     for generation in tools.meaning.living():
@@ -70,7 +71,7 @@ def _from_cluster(record: Record, found: Sequence[Hit], limit: int, who: Access,
 
 
 def _members(record: Record, who: Access, tools: Tools) -> dict[int, Record]:
-    """What is in a cluster with it, by number."""
+    """The members of the clusters that `record` is in, by number."""
     where, store = Where(who).also("state", "eq", "active"), tools.store
     heads = [link.b for link in store.links(where, [record.id], "in_cluster") if link.a == record.id]
     links = store.links(where, heads, "in_cluster") if heads else []

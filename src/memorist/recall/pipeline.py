@@ -1,16 +1,17 @@
-"""The read path: `answer` makes a `Search` of a question, and `run` sends it through a tuple of stages and writes down what
-each of them did.
+"""The read path: `answer` turns a query into a `Search`, and `run` sends it through a tuple of stages and records what each
+did.
 
-A stage is a frozen value that is called with a search and the tools and returns a new search. It prints itself, compares,
-and can be listed; adding one to a design is adding a word to a tuple. A stage marked `optional` is skipped once the
-deadline has passed, and the trace says so. From a stage marked `one_moment` on, the store is read as it was at one moment.
-Under a design with a stage marked `once`, a prompt too shows one of those that say the same. A stage marked `voices` is called
-once more where turns stand beside memories.
+A stage is a frozen value that is called with a search and the tools and returns a new search. It prints itself, compares, and
+can be listed; adding one to a design means adding a word to a tuple. Stages may carry these marks:
 
-What may be an answer is a `Candidate`, a few numbers, until it is read whole; from then on it is a `Hit`.
+- `optional`: skipped once the deadline has passed, and the trace says so.
+- `one_moment`: from this stage on, the store is read as it was at one moment.
+- `once`: under a design with such a stage, a prompt too shows only one of several memories that say the same.
+- `voices`: called once more where turns stand beside memories.
 
-The latency objective is here too: when recalls become slow, they are answered more cheaply until they are fast again
-(`Monitor`).
+What may be an answer is a `Candidate`, just a few numbers, until its text is read; from then on it is a `Hit`.
+
+The latency objective is here too: when recalls become slow, they do less work until they are fast again (`Monitor`).
 """
 
 import math
@@ -53,35 +54,35 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """What a question turned out to ask."""
+    """What the query was found to ask for."""
 
-    text: str  # what is compared by meaning: without what was injected, and without the names of known speakers
+    text: str  # the text compared by meaning: without injected text and without names of known speakers
     speakers: tuple[str, ...] = ()
-    spans: tuple[Span, ...] = ()  # the times it speaks of
-    vectors: "tuple[tuple[Generation, Floats], ...]" = ()  # of its text, one for each generation that can be read
-    # Names and numbers in it that occur here, and what each tells.
+    spans: tuple[Span, ...] = ()  # the times it mentions
+    vectors: "tuple[tuple[Generation, Floats], ...]" = ()  # of `text`, one for each readable generation
+    # Names and numbers in the query that occur in the store, and how informative each is.
     names: Mapping[str, float] = field(default_factory=dict)
     role: str | None = None  # whose turns it asks for: "assistant" or "user"
-    alone: bool = False  # a time is all that it asks for: "what did I do today?"
+    alone: bool = False  # it asks for nothing but a time: "what did I do today?"
 
 
 class Candidate(NamedTuple):
-    """A record that may be an answer, as a few numbers."""
+    """A record that may be an answer, reduced to a few numbers."""
 
     fact: Fact
-    words: float  # the share of the question that it covers
-    cosine: float | None  # None: it has no vector
+    words: float  # the share of the query that it covers
+    cosine: float | None  # None if it has no vector
     meaning: float  # the cosine on the common scale
-    kin: float = 0.0  # how near it is to the best, if it is a document
-    nearly: float = 0.0  # the share of the question that it covers if misspelt words are read right
+    kin: float = 0.0  # for a document: how near it is to the best documents
+    nearly: float = 0.0  # the share of the query that it covers once misspelt words are corrected
 
 
 class Taught(NamedTuple):
-    """What questions like this one taught about a memory: how many verdicts speak for it, or below zero against it."""
+    """What earlier verdicts on similar queries say about a memory: how many speak for it; below zero, against it."""
 
     users: float
     others: float
-    question: str  # the one that says most about it
+    question: str  # the most telling one of those queries
 
     @property
     def strength(self) -> float:
@@ -90,17 +91,17 @@ class Taught(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Expansion:
-    """A word that was not asked for and is looked for all the same, at a lower weight than the one it stands for."""
+    """A term that the query does not contain but that is searched for as well, at a lower weight than the one it stands for."""
 
     term: str
-    instead_of: str  # a term of the question
+    instead_of: str  # a term of the query
     how: str  # alias, fuzzy or prefix
-    weight: float  # under 1
+    weight: float  # below 1
 
 
 @dataclass(frozen=True, slots=True)
 class Search:
-    """A question on its way: what is asked, where, and what was found so far."""
+    """A query on its way through the stages: what is asked, where to look, and what was found so far."""
 
     query: str
     shelves: tuple[Shelf, ...]
@@ -108,44 +109,44 @@ class Search:
     limit: int
     now: datetime
     as_of: datetime | None = None
-    filtered: bool = False  # the caller gave a filter
-    layers: tuple[str, ...] = ()  # as asked; `as_of` looks into the archive too
-    moment: datetime | None = None  # of asking, for "last week"; None means now
+    filtered: bool = False  # the caller passed a filter
+    layers: tuple[str, ...] = ()  # as requested; with `as_of` the archive is read too
+    moment: datetime | None = None  # when it is asked, to resolve "last week"; None means now
     exact: bool = False  # compare with every vector
-    files: tuple[str, ...] = ()  # that are being worked on
-    min_relevance: float | None = None  # what a hit must have; None leaves it to the design
-    hurried: bool = False  # recalls were slow lately: look at less
-    until: float | None = None  # when the deadline is, on `time.perf_counter`
+    files: tuple[str, ...] = ()  # the files being worked on
+    min_relevance: float | None = None  # the least relevance of a hit; None leaves it to the design
+    hurried: bool = False  # recalls were slow lately, so look at less
+    until: float | None = None  # the deadline, on `time.perf_counter`
     terms: tuple[str, ...] = ()
-    expansions: tuple[Expansion, ...] = ()  # words like those of the question
+    expansions: tuple[Expansion, ...] = ()  # terms similar to those of the query
     asked: Asked = Asked("")
-    taught: Mapping[int, Taught] = field(default_factory=dict)  # by the numbers of memories
+    taught: Mapping[int, Taught] = field(default_factory=dict)  # by memory number
     candidates: tuple[Candidate, ...] = ()
     yardstick: Yardstick = field(default_factory=Yardstick)  # what the terms weigh on these shelves
-    chance: float | None = None  # that the answer is here, where a stage has told
+    chance: float | None = None  # that the answer is here, if a stage has estimated it
     hits: tuple[Hit, ...] = ()
-    again: Where | None = None  # set by a stage: the question is to be asked once more through this filter
-    heard: tuple[Hit, ...] | None = None  # what the first pass kept of those whom that filter leaves out
+    again: Where | None = None  # set by a stage: run the query once more through this filter
+    heard: tuple[Hit, ...] | None = None  # what the first pass kept of the memories that this filter excludes
     dropped: Mapping[str, str] = field(default_factory=dict)  # by the stage that just ran: id → reason
-    note: str | None = None  # what the stage wants to say
+    note: str | None = None  # what that stage reports for the trace
     empty_because: str | None = None
-    notes: tuple[str, ...] = ()  # what the answer has to say beside its hits
-    session: str | None = None  # that it was asked in
-    judged: bool = False  # a judge read the hits, and what it chose stays
-    due: float | None = None  # the caller's own deadline, on `time.perf_counter`: what cannot be skipped is cut there
+    notes: tuple[str, ...] = ()  # what the answer says besides its hits
+    session: str | None = None  # the session in which it is asked
+    judged: bool = False  # a judge has read the hits, and its choice stands
+    due: float | None = None  # the caller's own deadline, on `time.perf_counter`: cuts off even what cannot be skipped
 
     @property
     def wanted(self) -> set[int]:
-        """The memories that were useful for questions like this one: they are looked at in any case."""
+        """The memories that were useful for similar queries; they are considered in any case."""
         return {number for number, taught in self.taught.items() if max(taught.users, taught.others) > 0}
 
     def pool(self, size: int) -> int:
-        """How many to look at where a design says so many: when recalls are slow a third, and of many a fifth (15 → 5,
-        500 → 100), but never fewer than were asked for."""
+        """How many to look at where a design says `size`. If recalls are slow, a third, and a fifth of a large pool (15 → 5,
+        500 → 100), but never fewer than were requested."""
         return max(self.limit, min(size // 3, max(33, size // 5))) if self.hurried else size
 
     def nothing(self, compared: object = False) -> str:
-        """Why nothing was found: by words, or also by meaning where it was compared."""
+        """Why nothing was found: by words or, if vectors were compared, by meaning either."""
         also, filtered = " or comes near its meaning" * bool(compared), " and passes the filter" * self.filtered
         return f"no memory here holds any of the question's words{also}{filtered}"
 
@@ -154,14 +155,15 @@ class Search:
         return None if self.until is None else max(0.0, self.until - time.perf_counter())
 
     def but(self, **changes: Any) -> "Search":
-        """`dataclasses.replace` at a quarter of its cost: it stands between all stages of every question."""
+        """Like `dataclasses.replace` at a quarter of its cost, which matters because it runs between all stages of every
+        query."""
         values = list(_values(self))
         for name, value in changes.items():
             values[_PLACES[name]] = value
         return Search(*values)
 
     def with_hits(self, hits: Sequence[Hit]) -> "Search":
-        """Adds hits, merged by id: of two for one record the factors are joined and the better score is kept."""
+        """Adds hits, merged by id: two hits for one record share their factors, and the better score is kept."""
         merged = {hit.record.id: hit for hit in self.hits}
         for hit in hits:
             known = merged.get(hit.record.id)
@@ -171,7 +173,7 @@ class Search:
         return self.but(hits=tuple(merged.values()))
 
     def keeping(self, hits: Iterable[Hit], dropped: Mapping[str, str], note: str | None = None) -> "Search":
-        """These hits, but for those of which `dropped` says why they went."""
+        """These hits without the dropped ones; `dropped` gives the reason for each."""
         return self.but(hits=tuple([hit for hit in hits if hit.record.id not in dropped]), dropped=dropped, note=note)
 
 
@@ -184,11 +186,11 @@ class Stage(Protocol):
 
 
 def run(stages: Sequence[Stage], search: Search, tools: Tools) -> tuple[Search, tuple[Step, ...]]:
-    """Sends the search through the stages, and what they did into the trace.
+    """Sends the search through the stages and collects what they did as a trace.
 
-    Once, as a rule. A stage may find that a crowd of like texts filled the pools before anything was read, so that others
-    were never looked at (`OneVoice`); it sets `again`, and the question goes through all stages once more without that
-    crowd, beside what was heard of it. There is no third time, and the deadline is that of the whole.
+    Usually in one pass. A stage may find that a crowd of similar texts filled the pools, so that others were never looked at
+    (`OneVoice`). It then sets `again`, and the query goes through all stages once more without that crowd, together with what
+    the first pass kept of it. There is no third pass, and the deadline covers both.
     """
     asked, trace = search, list[Step]()
     while True:
@@ -216,13 +218,13 @@ def found(record: Record, **factors: float) -> Hit:
 
 
 def ordered(hits: Iterable[Hit]) -> list[Hit]:
-    """Best first; of equals the newest."""
+    """Best first; among equals, newest first."""
     return sorted(hits, key=lambda hit: (-hit.score, -hit.record.number))
 
 
 # ---------------------------------------------------------------- a caller's question
-# It is turned into a search, and the search's end into an answer. Here it is decided which shelves a question reads: the
-# scopes its design names, as far as the access allows, on the layers that `search=` names. The rest is the design's stages.
+# Turns it into a search, and the result of the search into an answer. Decides which shelves a query reads: the scopes that its
+# design names, as far as access permits, on the layers that `search=` names. Everything else is up to the design's stages.
 
 JUDGE = "Judge"  # the stage that asks a model
 HURRIED = Step("Monitor", 0, 0.0, note="hurried: recalls were slow lately, so less was looked at; see `status`")
@@ -230,9 +232,9 @@ FROM_TALK = "from conversations: no memory seems to answer this"
 BETTER_TALK = "from conversations: they answer this better than memories"
 NOT_FROM_TALK = "conversations answer this no better than memories"
 OF_USERS = "there are memories in scopes of users, which are read where the user is named (user=, --user)"
-MOST_TYPED = 20  # things that were typed in earlier sessions, the latest
-POOR = 0.35  # relevance: where the best memory has less, conversations are asked too
-AHEAD = 2.0  # times the relevance of the best memory: what a turn needs to be shown beside it
+MOST_TYPED = 20  # the latest things typed in earlier sessions
+POOR = 0.35  # relevance: if the best memory has less, conversations are searched too
+AHEAD = 2.0  # a turn is shown beside memories only if it has this many times the relevance of the best one
 APART = {"task": "tasks", "narrative": "narratives"}  # kinds that are not recalled, and the verbs that list them
 SEARCHES: Mapping[str, tuple[str, ...]] = {
     "memory": (MEMORY,),
@@ -246,7 +248,7 @@ SEARCHES: Mapping[str, tuple[str, ...]] = {
 
 @dataclass(frozen=True, slots=True)
 class Query:
-    """What a caller asked, as asked."""
+    """A caller's query, exactly as passed."""
 
     text: str
     limit: int = 5
@@ -276,8 +278,8 @@ class Query:
 def answer(
     query: Query, who: Access, homes: tuple[str, ...], design: Design, tools: Tools, hurried: bool = False
 ) -> tuple[Recall, float]:
-    """The answer, and how many milliseconds it took. `homes` are the project and where memories go by default. `hurried`:
-    recalls were slow lately, so this one looks at less and has a deadline in any case."""
+    """The answer, and how many milliseconds it took. `homes` are the project and where memories go by default. With `hurried`
+    (recalls were slow lately), it looks at less and has a deadline in any case."""
     started = time.perf_counter()
     scopes = scopes_of(query, who, homes, design, tools.store)
     deadline = (HURRY if hurried else None) if query.deadline is None else checks.seconds(query.deadline, "deadline")
@@ -298,7 +300,7 @@ def answer(
 
 
 def waited(answer: Recall) -> float:
-    """Milliseconds of an answer that were spent on waiting for a model: they say nothing about how fast the store is."""
+    """Milliseconds of an answer spent waiting for a model, which say nothing about the speed of the store."""
     return sum(step.ms for step in answer.trace if step.stage == JUDGE)
 
 
@@ -309,8 +311,8 @@ def unjudged(design: Design) -> Design:
 
 
 def _compared(search: Search, asked: Search, who: Access, tools: Tools) -> tuple[Hit, ...]:
-    """The hits; those of the project that are about its files say whether these are what they were, while there is time. What
-    belongs to another project says nothing: `src/main.py` is another file there."""
+    """The hits. While time is left, those of this project that are about files say whether these files have changed. Memories
+    of other projects do not: there, `src/main.py` is a different file."""
     if asked.as_of or asked.left() == 0:
         return search.hits
     return tuple([_fresh(hit, tools) if _is_about_files(hit.record, who.home) else hit for hit in search.hits])
@@ -327,7 +329,8 @@ def _fresh(hit: Hit, tools: Tools) -> Hit:
 def _aside(
     query: Query, asked: Search, because: str | None, trace: Sequence[Step], design: Design, tools: Tools
 ) -> Iterator[str]:
-    """What the caller may have wanted otherwise: documents, which memories are not, and a cut that this design does not make."""
+    """Hints at what the caller may have meant instead: that documents are searched separately, or that this design ignores
+    `min_relevance`."""
     if query.min_relevance is not None and all(step.stage != "DropUnlikely" for step in trace):
         yield f"min_relevance had no effect: the design {design.name} does not drop by a relevance, as balanced does"
     scopes = tuple({shelf.scope for shelf in asked.shelves})
@@ -338,7 +341,7 @@ def _aside(
 
 
 def _apart(because: str | None, query: Query, terms: Sequence[str], asked: Search, tools: Tools) -> str | None:
-    """Why nothing was found, and what holds words of the question but has a verb of its own."""
+    """Why nothing was found, extended by kinds that hold words of the query but are listed by a verb of their own."""
     if because is None or query.search != "memory" or query.kinds is not None or not terms:
         return because
     here = Where.of(asked.where.access, query.where)
@@ -356,7 +359,7 @@ def _finds_it(kind: str, verb: str | None) -> str:
 def _of_talk(
     talk: Search, held: Search, trace: tuple[Step, ...], because: str | None, design: Design, tools: Tools
 ) -> tuple[Search, tuple[Step, ...], str | None]:
-    """What the conversations answer, beside what memories hold of it; every hit of theirs says where it is from."""
+    """What the conversations answer, combined with what memories answer; hits from conversations are marked as such."""
     search, more = run(design.recall, talk, tools)
     repeated = {hit.record.id: "what was found in it is told" for hit in search.hits if _told_of(hit.record, held)}
     new = (hit for hit in search.hits if hit.record.id not in repeated)
@@ -375,29 +378,30 @@ def _of_talk(
 
 
 def _beside(said: Sequence[Hit], held: Search, design: Design, tools: Tools) -> tuple[list[Hit], dict[str, str]]:
-    """Turns and memories, best first, and what was dropped. A crowd of turns that nobody vouches for takes no verified memory
-    away either."""
+    """Turns and memories together, best first, and what was dropped. The `voices` stages run again, so that a crowd of turns
+    that nobody vouches for cannot displace a verified memory here either."""
     fired, found = _came_up(held.hits)
-    both = held.but(hits=tuple(merge(said, found, key=lambda hit: -hit.score)), heard=())  # each as its stages left it
+    both = held.but(hits=tuple(merge(said, found, key=lambda hit: -hit.score)), heard=())  # each in its stages' order
     for stage in design.recall if said and found else ():
         both = stage(both, tools) if getattr(stage, "voices", False) else both
     return [*fired, *sorted(both.hits, key=lambda hit: -hit.score)], dict(both.dropped)
 
 
 def _told_of(turn: Record, held: Search) -> bool:
-    """Whether what a person typed there to last is among the hits already."""
+    """Whether what a person typed in this turn, meant to last, is already among the hits."""
     found = (hit.record.provenance for hit in held.hits if typed(hit.record))
     return any(each.session == turn.provenance.session and turn.number in (each.messages or ()) for each in found)
 
 
 def _came_up(hits: Sequence[Hit]) -> tuple[list[Hit], list[Hit]]:
-    """What triggers brought up, which does not say that the question is answered; and the others."""
+    """Splits the hits into those brought up by triggers, which say nothing about whether the query is answered, and the
+    others."""
     return [hit for hit in hits if FIRED in hit.why], [hit for hit in hits if FIRED not in hit.why]
 
 
 def _relevance(search: Search) -> float:
-    """Of the first hit, which is the same for every limit, and of what its triggers brought before it, where that would have been
-    found anyhow. A design without chances is as sure as it can be. What a person typed and nobody agreed to answers no better
+    """The relevance of the first hit, which is the same for every limit, or of a triggered one before it that would have been
+    found anyway. Without a relevance, a hit counts as certain. What a person typed and nobody agreed to yet answers no better
     than a turn."""
     fired, found = _came_up(search.hits)
     first = [hit.why.get("relevance", 1.0) / (AHEAD if typed(hit.record) else 1) for hit in found[:1]]
@@ -405,15 +409,16 @@ def _relevance(search: Search) -> float:
 
 
 def _poor(search: Search) -> bool:
-    """Whether memories answer so poorly that conversations may be better. Who names a bound has judged that, but for what nobody
-    agreed to yet."""
+    """Whether memories answer so poorly that conversations may do better. A caller who sets a bound has decided that already,
+    unless all hits are things typed that nobody agreed to yet."""
     if search.min_relevance is None:
         return _relevance(search) < POOR
     return all(typed(hit.record) for hit in search.hits)
 
 
 def _turns(query: Query, asked: Search, scopes: tuple[str, ...], who: Access, tools: Tools) -> Search | None:
-    """The same question to the conversations, if memories alone were asked and there are any, and if it asks for anything."""
+    """The same search on the conversations; None if more than memories was searched, if there are none, or if it is small
+    talk."""
     if query.search != "memory" or query.kinds is not None or asked.left() == 0 or not scopes:
         return None
     layers = (TURNS, ARCHIVE) if asked.as_of else (TURNS,)
@@ -429,7 +434,7 @@ def _all_dropped(trace: Sequence[Step]) -> str:
 
 
 def receipt_for(answer: Recall, ms: float, session: str | None, who: Access, tools: Tools) -> Receipt:
-    """The line for the recall log."""
+    """The entry for the recall log."""
     shown = tuple((hit.record.id, round(hit.score, 6)) for hit in answer)
     said = answer.query[:1000].encode("utf-8", "replace").decode()
     return Receipt(
@@ -439,7 +444,7 @@ def receipt_for(answer: Recall, ms: float, session: str | None, who: Access, too
 
 
 def why_not(record: Record, answer: Recall, search: str, chosen: bool = False) -> str:
-    """Where the record was lost. `chosen`: the question said which kinds it wants."""
+    """Where the record was lost. `chosen`: the query named the kinds it wants."""
     name, layer = f"memory {record.number}", shelf_of(record).layer
     for place, hit in enumerate(answer, 1):
         if hit.record.id == record.id:
@@ -465,12 +470,12 @@ def _not_found(record: Record, answer: Recall, search: str, chosen: bool) -> str
 
 
 def _layers(search: str, answer: Recall) -> tuple[str, ...]:
-    """Those that were asked."""
+    """The layers that were searched."""
     return (*SEARCHES[search], *(TURNS for step in answer.trace if step.stage == "Turns"))
 
 
 def _no_candidate(record: Record, answer: Recall) -> str:
-    """What a record lacks that is not even among those that were read whole."""
+    """Why a record was not even a candidate."""
     ahead = max((step.kept for step in answer.trace), default=0)
     if not ahead:
         return answer.empty_because or "nothing was"
@@ -484,8 +489,8 @@ def _no_candidate(record: Record, answer: Recall) -> str:
 
 
 def scopes_of(query: Query, who: Access, homes: tuple[str, ...], design: Design, store: Store) -> tuple[str, ...]:
-    """The scopes that a question reads: what the caller names is always read, or refused; beside it what the design names, as
-    far as the access allows. A session that was held for a user is read only in a question for that user."""
+    """The scopes a query reads. Those the caller names are always read, or refused with an error; the design adds others, as
+    far as access permits. A session held for a user is read only in a query for that user."""
     named = dict(_named(query))
     if query.scope is not None:
         return (_must_read(query.scope, who),)
@@ -500,8 +505,8 @@ def scopes_of(query: Query, who: Access, homes: tuple[str, ...], design: Design,
 
 
 def _typed_in(who: Access, store: Store, design: Design) -> tuple[str, ...]:
-    """The sessions of this project in which a person lately typed something to last that nobody has agreed to yet, for who wants
-    that."""
+    """The sessions of this project in which a person lately typed something to keep that nobody has agreed to yet; empty
+    unless the design reads these."""
     if TYPED not in design.reads:
         return ()
     where = Where(who).also("home", "eq", who.home).also("data.home", "eq", who.home).also("state", "eq", "active")
@@ -510,8 +515,8 @@ def _typed_in(who: Access, store: Store, design: Design) -> tuple[str, ...]:
 
 
 def _is_anothers(session: str | None, read: Container[str], who: Access, store: Store) -> bool:
-    """Whether it was held for a user for whom this is not asked. Where the store cannot say, it counts as such, and the rest of
-    the way will find out why."""
+    """Whether the session was held for a user for whom this query is not asked. Also true if the store cannot say: a later
+    step will report why."""
     try:
         users = [] if session is None else users_of(session, who.home, who.space, store)
         return any(user not in read for user in users)
@@ -520,8 +525,8 @@ def _is_anothers(session: str | None, read: Container[str], who: Access, store: 
 
 
 def of_users(query: Query, who: Access, tools: Tools) -> list[str]:
-    """What to say of the scopes of users that a question did not read, since it named none. They are neither named nor counted
-    here: it may be one of them who reads the answer."""
+    """A hint that memories in user scopes were not read because the query names no user. It neither names nor counts the
+    users, because one of them may be reading the answer."""
     if query.user is not None or query.scope is not None or small_talk(question_of(query.text)):
         return []
     users = _users_granted(who)
@@ -537,7 +542,7 @@ def _users_granted(who: Access) -> tuple[str, ...]:
 
 
 def _named(query: Query) -> Iterator[tuple[str, Scope]]:
-    """What the caller names beside the question, by its family."""
+    """The session, user and task that the caller names, as scopes by family."""
     for family, given in (("session", query.session), ("user", query.user), ("task", query.task)):
         if given is not None and not isinstance(given, str):
             raise Invalid(f"{family} must be text, not {quoted(given)}")
@@ -608,7 +613,7 @@ def _where(query: Query, who: Access, tools: Tools) -> Where:
 
 
 def kinds_of(given: object, tools: Tools) -> tuple[str, ...]:
-    """The kinds that are meant, by their own names."""
+    """The canonical names of the given kinds."""
     if isinstance(given, str) or not isinstance(given, Sequence | set | frozenset):
         raise Invalid(f"kinds must be a list of kinds such as ['fact'], not {quoted(given)}")
     return tuple(dict.fromkeys(kind_named(kind, tools.kinds).name for kind in given))
@@ -625,29 +630,29 @@ def text_of(query: object) -> str:
 WINDOW = 100  # recalls
 FEWEST = 5  # recalls: fewer say nothing
 SLOW, FAST = 300.0, 200.0  # milliseconds of the 95th percentile
-GOOD = 20  # recalls in a row that must be fast on the whole
-HURRY = SLOW / 1000  # seconds that a hurried recall spends on optional stages, if no deadline was set
+GOOD = 20  # recalls since hurrying began, whose 95th percentile must be fast
+HURRY = SLOW / 1000  # seconds that a hurried recall has for optional stages if the caller set no deadline
 
 
 class Monitor:
-    """How long the recalls of one open memory took lately. Safe to share between threads.
+    """How long the recent recalls of one open memory took. Safe to share between threads.
 
-    A window of the last hundred times is judged by its 95th percentile: above 300 ms recall hurries, with smaller pools and
-    a time limit on optional stages. It goes back to normal on its own evidence, not on the window's: once enough recalls
-    *since then* stayed below 200 ms. What was slow before says nothing about now, and is forgotten with the change.
+    The 95th percentile of the last hundred recalls decides: above 300 ms recall hurries, with smaller pools and a time limit
+    on optional stages. It returns to normal once enough recalls *since then* stayed below 200 ms. Earlier, slow times say
+    nothing about now, so they are forgotten when the mode changes.
     """
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._times: deque[float] = deque(maxlen=WINDOW)
-        self._since: deque[float] | None = None  # the last ones since it hurries; None while it does not
+        self._since: deque[float] | None = None  # times since hurrying began; None while it does not hurry
 
     @property
     def hurried(self) -> bool:
         return self._since is not None
 
     def note(self, ms: float) -> None:
-        """One more recall took so long."""
+        """Records how long one more recall took."""
         with self._lock:
             if self._since is None:
                 self._times.append(ms)
@@ -659,8 +664,8 @@ class Monitor:
                 self._times, self._since = deque(self._since, maxlen=WINDOW), None
 
     def shown(self, logged: Sequence[float] = ()) -> dict[str, Any]:
-        """For the status: what was measured, and what follows from it; before the first recall of a process, what the log says
-        of earlier ones."""
+        """For the status: what was measured and what follows from it. Before the first recall of a process it uses earlier
+        times from the log."""
         with self._lock:
             times = (self._times or logged[:WINDOW]) if self._since is None else self._since
             measured = f"95 % within {p95(times):.0f} ms, last {len(times)}" if times else "none yet"
@@ -670,6 +675,6 @@ class Monitor:
 
 
 def p95(times: Iterable[float]) -> float:
-    """The smallest of the times that at least 95 % of them do not pass."""
+    """The smallest of the times that at least 95 % of them do not exceed."""
     rising = sorted(times)
     return rising[math.ceil(0.95 * len(rising)) - 1]

@@ -1,9 +1,9 @@
-"""Walks over what hangs together: from some memories along links, and through the tags, files and names that they share.
+"""Walks over related memories: from a few of them along links, and through the tags, files and names that they share.
 
-A link is one step. Two memories with the same tag are two steps apart, there and back: the tag itself is what lies between. Tags
-and names are no rows of their own: the index of words knows who holds them and how many do, so what many hold leads nowhere
-(docs/why/0050-tags-and-names-are-edges.md). With every step less arrives, and what has many neighbours hands less to each of
-them, so no walk grows with the store.
+A link is one step. Two memories with the same tag are two steps apart: to the tag and back. Tags and names have no rows of
+their own: the word index knows which memories hold them and how many do, so a label that many hold leads nowhere
+(docs/why/0050-tags-and-names-are-edges.md). Each step passes on less, and a node with many neighbours passes less to each of
+them, so the cost of a walk does not grow with the store.
 """
 
 import math
@@ -22,27 +22,27 @@ from memorist.text.question import names_in
 from memorist.text.words import terms
 from memorist.worth import bond, vouched_for
 
-FAIR = 8  # neighbours that each get all of a link's weight; more of them share it
-BEAM = 16  # memories that a walk goes on from, the best
-NAMES_READ = 2000  # characters of a text that are read for names
+FAIR = 8  # up to so many neighbours each get a link's full weight; more of them share it
+BEAM = 16  # the best memories of a step, from which a walk continues
+NAMES_READ = 2000  # characters of a text that are searched for names
 LABELS_AT_MOST = 8  # tags, files and names of one memory that lead to others
-WIDEST, LONGEST_PATH = 200, 6  # memories at the edge of a search for a path, and its steps
-RELATED = 0.01  # what arrives at least at a memory that is called related
+WIDEST, LONGEST_PATH = 200, 6  # memories on the frontier of a path search, and its maximal steps
+RELATED = 0.01  # the score from which a memory counts as related
 
 
 @dataclass(frozen=True, slots=True)
 class Manner:
-    """How far a walk goes, and what each kind of step is worth; a relation is worth its own weight."""
+    """How far a walk goes and what each kind of step is worth; a relation is worth its own weight."""
 
     depth: int = 2
-    decay: float = 0.7  # with every step
-    tags: float = 0.8  # there, and again back
+    decay: float = 0.7  # factor of every step
+    tags: float = 0.8  # factor towards the tag, and again back from it
     names: float = 0.3  # the same for files and names
     clusters: float = 0.6
     superseding: float = 0.9
     others: float = 0.3
-    fan: int = 8  # links of one memory that are followed, the strongest
-    rare: int = 40  # what more memories hold is no label
+    fan: int = 8  # the strongest links of one memory, which are followed
+    rare: int = 40  # what more memories than this share is not used as a label
 
     def worth(self, kind: str, weight: float) -> float:
         fixed = {"relates_to": weight, "supersedes": self.superseding, "in_cluster": self.clusters}
@@ -50,7 +50,7 @@ class Manner:
 
 
 class Reached(NamedTuple):
-    """A memory that a walk came to, what arrived there, and by which way: factors by name, where it began first."""
+    """A memory that a walk reached, its score, and the way there: factors by name, starting with the seed."""
 
     record: Record
     score: float
@@ -58,14 +58,14 @@ class Reached(NamedTuple):
 
 
 class Edge(NamedTuple):
-    """One step that a walk could take."""
+    """A step that a walk could take."""
 
     here: Reached
     there: int
     name: str
     factor: float
     fades: bool = False
-    tag: str | None = None  # that both must bear
+    tag: str | None = None  # that both memories must carry
 
 
 def everybody(here: Record, there: Record) -> bool:
@@ -73,13 +73,13 @@ def everybody(here: Record, there: Record) -> bool:
 
 
 def of_one_standing(here: Record, there: Record) -> bool:
-    """What nobody vouches for gets nothing from what somebody does, by no link and no tag, and lends it nothing."""
+    """Vouched-for and unvouched memories pass nothing to each other, neither by a link nor by a tag."""
     return vouched_for(here) == vouched_for(there)
 
 
 @dataclass(frozen=True, slots=True)
 class Journey:
-    """A walk over what `where` lets through; labels lead to what lies on the shelves."""
+    """A walk over the memories that `where` lets through; labels lead only to memories on `shelves`."""
 
     manner: Manner
     where: Where
@@ -90,7 +90,7 @@ class Journey:
     known: dict[int, Reached] = field(default_factory=dict)
 
     def beginning(self, seeds: Iterable[tuple[Record, float]]) -> list[Reached]:
-        """What is reached from these, each with what it has itself: the best first, and without them."""
+        """What is reached from these seeds, each with its score, best first; the seeds themselves are left out."""
         level = [Reached(record, score, ((f"from {_mark(record)}", score),)) for record, score in seeds]
         started = {each.record.number: each for each in level}
         labelled = list(self.by_labels(level)) if self.manner.depth > 1 else []
@@ -120,7 +120,7 @@ class Journey:
         return self.store.sharing(terms, self.shelves, self.where, self.manner.rare) if terms else {}
 
     def _taken(self, edges: Iterable[Edge], started: Mapping[int, Reached]) -> list[Reached]:
-        """The best that these lead to, as far as each gets more than it had; never back to where it began."""
+        """The best memories that these edges lead to, if they gain by it; never back to a seed."""
         rising = sorted(edges, key=lambda edge: (_arriving(edge), edge.there))
         best = {edge.there: edge for edge in rising if edge.there not in started}
         chosen = nlargest(BEAM, best.values(), key=lambda edge: (_arriving(edge), edge.there))
@@ -140,12 +140,12 @@ class Journey:
 
 
 def _bears(record: Record, tag: str | None) -> bool:
-    """Whether it has the tag by which it was found, and not only the word."""
+    """Whether the record really has the tag by which it was found, not just the word."""
     return tag is None or tag in record.tags
 
 
 def shared_out(degree: int) -> float:
-    """What each of so many neighbours gets of a weight."""
+    """The share of a weight that each of `degree` neighbours gets."""
     return min(1.0, math.sqrt(FAIR / degree)) if degree else 1.0
 
 
@@ -161,7 +161,7 @@ def _mark(record: Record) -> str:
 
 
 class Label(NamedTuple):
-    """What two memories can share beside a link, and the term of the index that finds it."""
+    """What two memories can share besides a link, and the index term that finds it."""
 
     name: str
     term: str
@@ -169,7 +169,7 @@ class Label(NamedTuple):
 
 
 def labels_of(record: Record) -> list[Label]:
-    """Its tags, its files, and the names and codes in its text: read off in the same way every time, and never stored."""
+    """Its tags, its files, and the names and codes in its text. Derived the same way every time and never stored."""
     found = dict[str, Label]()
     names = [name for name in names_in(record.text[:NAMES_READ]) if not name.isdigit()]
     for sort, some in (("tag", record.tags), ("file", record.files), ("name", names)):
@@ -184,14 +184,14 @@ def labels_of(record: Record) -> list[Label]:
 
 
 def related(record: Record, limit: int, walk: Journey) -> list[Hit]:
-    """What hangs together with it: what somebody vouches for first, and the nearest first."""
+    """The memories related to this one: those that somebody vouches for first, then by score."""
     reached = [each for each in walk.beginning([(record, 1.0)]) if each.score >= RELATED]
     first = sorted(reached, key=lambda each: not vouched_for(each.record))
     return [Hit(each.record, each.score, dict(each.way[1:])) for each in first[:limit]]
 
 
 class Arrived(NamedTuple):
-    """How a search for a path came to a memory: from which one, and by what."""
+    """How a path search reached a memory: from which one, and by which step."""
 
     before: int | None
     name: str = ""
@@ -202,8 +202,8 @@ Sides = tuple[dict[int, Arrived], dict[int, Arrived]]
 
 
 def path(a: Record, b: Record, walk: Journey) -> list[Hit]:
-    """The memories from `a` to `b`, each with the way by which it follows; none if no short chain connects them. Both ends are
-    searched from, since what is superseded leads to the newer one only."""
+    """The memories from `a` to `b`, each with the step that leads to it; empty if no short chain connects them. It searches
+    from both ends, since a superseded memory only leads to the newer one."""
     sides: Sides = {a.number: Arrived(None)}, {b.number: Arrived(None)}
     edges = [[a.number], [b.number]]
     steps = 0
@@ -215,7 +215,7 @@ def path(a: Record, b: Record, walk: Journey) -> list[Hit]:
 
 
 def _wider(edge: Sequence[int], side: dict[int, Arrived], walk: Journey) -> list[int]:
-    """The memories that are one step further."""
+    """The memories one step further."""
     level = [Reached(record, 1.0, ()) for record in walk.store.get(list(edge), walk.where)]
     rising = sorted([*walk.by_links(level), *walk.by_labels(level)], key=lambda step: (step.factor, step.there))
     best = {step.there: step for step in rising if step.there not in side}
@@ -234,7 +234,7 @@ def _chain(met: int, sides: Sides, walk: Journey) -> list[Hit]:
         steps.insert(0, (number, sides[0][number]))
         number = sides[0][number].before
     before = sides[1][met]
-    while before.before is not None:  # from the other end each step leads the other way
+    while before.before is not None:  # from the other end, each step leads the opposite way
         steps.append((before.before, before))
         before = sides[1][before.before]
     records = {record.number: record for record in walk.store.get([number for number, _ in steps], walk.where)}

@@ -1,6 +1,6 @@
 """How a text becomes a memory: one gate for every surface, importer and job.
 
-A module is loaded when it is first used.
+Modules are loaded on first use.
 """
 
 from typing import TYPE_CHECKING
@@ -53,5 +53,5 @@ __all__ = [
     "turns",
     "undo",
 ]
-if not TYPE_CHECKING:  # or every name would be there for a type checker
+if not TYPE_CHECKING:  # otherwise a type checker would accept any name
     __getattr__ = modules(__name__, __all__)

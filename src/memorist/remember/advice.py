@@ -1,7 +1,8 @@
-"""What a language model advises about memories that lie beside one another: which of two contradict each other.
+"""A language model's opinion on which of neighbouring memories contradict each other.
 
-For the job of a night that asks (`upkeep/tidy.py`): nothing here changes anything. What rules find stands, whatever a model says;
-what only a model finds is put to a person. Without a model, or if it fails, the rules alone answer, and the failure is counted.
+Used by the nightly job that asks for it (`upkeep/tidy.py`); nothing here changes anything. What rules find stands, whatever a
+model says; what only a model finds is put to a person. Without a model, or if it fails, the rules alone answer, and the
+failure is counted.
 """
 
 from collections.abc import Sequence
@@ -12,7 +13,7 @@ from memorist.models.chat import ChatFailed, ChatPort, about_data
 from memorist.remember.conflicts import Clash, between
 from memorist.store.nouns import parts
 
-MOST_PAIRS = 20  # of one call
+MOST_PAIRS = 20  # in one call
 LONGEST_READ = 600  # characters of a memory
 ADVISED = "a model says that both cannot hold"
 PAIRS = {
@@ -28,7 +29,7 @@ other, can both hold. Most pairs can. Answer with the numbers of those that cann
 
 
 def contradictions(pairs: Sequence[tuple[str, str]], chat: ChatPort) -> list[Clash | None]:
-    """For each pair of texts, the older one and the newer one: why they contradict one another, if they do."""
+    """For each pair of texts, older and newer: why they contradict each other, if they do."""
     found = [between(old, new) for old, new in pairs]
     open_ = [place for place, clash in enumerate(found) if clash is None] if chat.ready else []
     for some in parts(open_, MOST_PAIRS):
@@ -39,7 +40,7 @@ def contradictions(pairs: Sequence[tuple[str, str]], chat: ChatPort) -> list[Cla
         read = partial(_named, most=len(some))
         try:
             named = chat.ask("contradiction", about_data(CONTRADICT, shown, PAIRS, most=300), read)
-        except ChatFailed:  # counted, and told by `status`
+        except ChatFailed:  # counted, and reported by `status`
             break
         for number in named:
             found[some[number - 1]] = Clash("ambiguous", "low", ADVISED)

@@ -4,12 +4,12 @@ The origin of a memory is that of the door its text came through (`Access.origin
 
     user, and what the user confirmed  >  recorded (the door saw a person type)  >  agent  >  tool, web, file, import
 
-A door changes what its own rank or a lower one said. A change to what a higher one said is held: a person is asked, and
-until they agree nothing happens. Trust never rises by being read, repeated, moved or touched; only the user's word raises it.
-What is derived from several texts is trusted like the least trusted of them.
+A door may change what a door of its own rank or a lower one said. A change to what a higher one said is held: a person is
+asked, and nothing happens until they agree. Being read, repeated, moved or touched never raises trust; only the user's word
+does. What is derived from several texts is trusted like the least trusted of them.
 
-Consent is judged by effect as well: what would stand in the prompts of every project, and what would hide most of a scope,
-is held for every door. The past is not changed at all: a record that keeps an earlier text stays as it is, or is erased.
+Consent also depends on the effect: what would stand in the prompts of every project, and what would hide most of a scope, is
+held for every door. The past is never changed: a record that keeps an earlier text stays as it is, or is erased.
 """
 
 import json
@@ -38,11 +38,11 @@ TRUST: Mapping[Origin, Trust] = {
     "user": "high", "recorded": "medium", "agent": "medium", "tool": "low", "web": "low", "file": "low", "import": "low",
 }  # fmt: skip
 WHOSE: Mapping[Origin, str] = {"user": "the user's word", "recorded": "what a person typed", "agent": "an agent's"}
-STANDING = ("convention", "summary", "narrative", "preference")  # kinds that a prompt shows whatever the question is
-LARGE = 20  # memories; of a scope with so many, most are not hidden unasked
+STANDING = ("convention", "summary", "narrative", "preference")  # kinds that a prompt shows whatever the query
+LARGE = 20  # memories; from this size on, most of a scope is not hidden without asking
 LATELY = timedelta(minutes=10)
-MINUTE = 60_000_000  # microseconds: what was hidden is summed by the minute
-BROUGHT_BACK = "said again"  # the verb where a forgotten memory is back because its text came again
+MINUTE = 60_000_000  # microseconds: hidden memories are counted per minute
+BROUGHT_BACK = "said again"  # the verb for a forgotten memory whose text came again
 EVERY_PROJECT = "it would stand in the prompts of every project"
 
 
@@ -87,7 +87,7 @@ def place_of(record: Record) -> Place:
 
 @dataclass(frozen=True, slots=True)
 class Effect:
-    """What becomes of one record. `counted`: only its counters change. The very same record: only its links do."""
+    """What happens to one record. `counted`: only its counters change. If `new` is `old`: only its links do."""
 
     verb: str
     old: Record | None
@@ -96,8 +96,8 @@ class Effect:
 
     @property
     def hides(self) -> int:
-        """1 if a memory is no longer recalled in its place, -1 if one is that was not, else 0. So what replaces another hides
-        nothing."""
+        """1 if a memory is no longer recalled in its place, -1 if it newly is, otherwise 0. So a replacement hides nothing on
+        balance."""
         old, new, moment = self.old, self.new, self.new.times.updated
         was, now = old is not None and _holds(old, moment), _holds(new, moment)
         away = old is not None and place_of(old) != place_of(new) and old.home != new.scope  # not to its own project
@@ -130,21 +130,21 @@ class Held(MemoristError):
 
 @dataclass(frozen=True, slots=True)
 class Agreed:
-    """A person's consent: the versions that it is for, and who drafted the change if that was somebody else."""
+    """A person's consent: the versions it applies to, and who drafted the change if that was somebody else."""
 
     versions: Mapping[str, int] = field(default_factory=dict)
     drafted_by: str | None = None
 
 
 def stands_everywhere(record: Record) -> bool:
-    """Whether prompts of every project show it, whatever they ask: by what it is, or because its triggers say when."""
+    """Whether prompts of every project show it whatever the query, because of what it is or through its triggers."""
     everywhere = GLOBAL in (record.scope, record.home) and record.state == "active" and vouched_for(record)
     return everywhere and (record.pinned or record.kind in STANDING or bool(said_in(record.data)))
 
 
 def holds_everywhere(record: Record) -> bool:
-    """Whether it is a preference that applies in every project: even the user is asked before one is added or changed. What
-    a file says is a candidate, and holds nowhere until a person confirms it."""
+    """Whether it is a preference for every project; even the user is asked before one is added or changed. Text from a file is
+    a candidate, and applies nowhere until a person confirms it."""
     said = vouched_for(record) or record.origin not in FROM_FILES
     return record.kind == "preference" and record.scope == GLOBAL and record.state == "active" and said
 
@@ -166,7 +166,7 @@ def judge(effects: Sequence[Effect], by: "Caller") -> None:
 
 
 def reason_to_ask(effect: Effect, by: "Caller") -> str | None:
-    """Why a person has to agree to this, if they have to and did not yet."""
+    """Why a person has to agree to this; None if they need not, or already did."""
     if by.agreed is not None:
         return None
     if effect.counted or effect.new is effect.old:
@@ -175,7 +175,8 @@ def reason_to_ask(effect: Effect, by: "Caller") -> str | None:
 
 
 def _reaches_everybody(effect: Effect, by: "Caller") -> str | None:
-    """The user's own act is their consent; but where they can be asked, they are asked about preferences for every project."""
+    """Why a change needs consent because of its reach. The user's own act is consent, but if the user can be asked, they are
+    asked about preferences for every project."""
     old, new, users = effect.old, effect.new, by.access.origin == "user"
     if GLOBAL not in (new.scope, new.home, old and old.scope, old and old.home):
         return None
@@ -194,7 +195,7 @@ def _moves_to_everybody(effect: Effect, by: "Caller") -> bool:
 
 
 def _outranked(effect: Effect, by: "Caller") -> str | None:
-    """Whether the door is less trusted than the memory. It may still vote a memory up, or down until its votes are even."""
+    """Why a door is too little trusted for this change. Any door may vote a memory up, or down until its votes are even."""
     old, door = effect.old, by.access.origin
     if old is None or by.steward or door == "user":
         return None
@@ -207,7 +208,7 @@ def _outranked(effect: Effect, by: "Caller") -> str | None:
 
 
 def _overturned(old: Record, new: Record, by: "Caller") -> str | None:
-    """Whether it takes back what a more trusted door did to the memory: hid it, or took its pin away."""
+    """Why it would reverse what a more trusted door did to the memory: hiding it, or removing its pin."""
     undone = {"state": old.state != "active" == new.state, "pinned": new.pinned and not old.pinned}
     names = {name for name, is_so in undone.items() if is_so}
     events = reversed(by.store.journal(record=old.id)) if names else ()
@@ -222,7 +223,7 @@ def _balance(record: Record) -> int:
 
 
 def _refuse_other_past(effect: Effect) -> None:
-    """A record that keeps an earlier text of a memory stays as it is: only whether an undo took it away may change."""
+    """Raises if a record that keeps an earlier text would change; only an undo's removal of it may be recorded."""
     old, new = effect.old, effect.new
     if effect.counted or old is None or old.superseded_by is None or new.state == "erased":
         return
@@ -236,7 +237,8 @@ def _refuse_other_past(effect: Effect) -> None:
 
 
 def _refuse_lift(effect: Effect, by: "Caller") -> None:
-    """Trust rises by the user's word alone. An undo gives back what was there, up to the rank of its own door."""
+    """Raises if trust would rise other than by the user's word. An undo restores what was there, up to the rank of its own
+    door."""
     new, door = effect.new, by.access.origin
     if door != "user" and (RANK[new.origin] > _highest(effect, by) or _confirms(effect, by)):
         raise Refused(
@@ -248,13 +250,13 @@ def _refuse_lift(effect: Effect, by: "Caller") -> None:
 def _highest(effect: Effect, by: "Caller") -> int:
     """The highest rank that the memory may have afterwards."""
     old, own = effect.old, RANK[by.access.origin]
-    if old is None:  # a record that keeps an earlier text is as its memory was, whose own change is judged
+    if old is None:  # a record that keeps an earlier text ranks like its memory, whose own change is judged
         return own if effect.new.superseded_by is None else RANK["user"]
     return max(own, RANK[old.origin]) if effect.verb == "undone" else RANK[old.origin]
 
 
 def _confirms(effect: Effect, by: "Caller") -> bool:
-    """Whether a candidate becomes confirmed, other than by upkeep, where a design confirms what helped."""
+    """Whether a candidate becomes confirmed, other than by upkeep in a design that confirms what helped."""
     if effect.old is None or (effect.old.status, effect.new.status) != ("candidate", "confirmed"):
         return False
     return effect.new.trust == "low" or not (by.steward or effect.verb == "undone")
@@ -270,7 +272,7 @@ def _must_be_as_agreed(effects: Iterable[Effect], agreed: Agreed) -> None:
 
 
 def refuse_pinned_turn(kind: Kind, pinned: bool) -> None:
-    """A turn is what somebody said at some time; a prompt never shows it as settled."""
+    """Raises for a pinned turn: a turn is what somebody said at some time, and a prompt never shows it as settled."""
     if pinned and kind.layer == TURNS:
         raise Refused(f"a {kind.name} is never pinned; remember what it says as a memory, and pin that")
 
@@ -279,8 +281,8 @@ def refuse_pinned_turn(kind: Kind, pinned: bool) -> None:
 
 
 def noted(effects: Sequence[Effect], by: "Caller", now: datetime) -> dict[str, str]:
-    """The setting that keeps what was hidden in the last minutes and by whom, with these effects. Raises `Held` where this
-    door and actor would have hidden more than half of a large scope. A person's own acts are each their own consent."""
+    """The setting that records what was hidden in the last minutes and by whom, including these effects. Raises `Held` if this
+    door and actor would have hidden more than half of a large scope. A person's own acts need no such limit."""
     if by.steward or by.access.origin == "user" or all(effect.old is None or effect.counted for effect in effects):
         return {}
     counts = _hidden([effect for effect in effects if not _replaces_a_candidate(effect)])
@@ -307,12 +309,13 @@ def _added(lines: Iterable[Sequence[Any]], counts: Mapping[Place, int], minute: 
 
 
 def _replaces_a_candidate(effect: Effect) -> bool:
-    """What nobody confirmed, and another statement replaced or its own file no longer says, was not hidden."""
+    """Whether an unconfirmed memory was replaced by another statement, or removed from its own file; that does not count as
+    hidden."""
     return effect.verb in ("superseded", "expired") and effect.old is not None and effect.old.status == "candidate"
 
 
 def _hidden(effects: Sequence[Effect]) -> dict[Place, int]:
-    """How many memories of a place are hidden, less those that are new or back; more new ones are not credited."""
+    """How many memories of each place are hidden, minus those that are new or back; a surplus of new ones is not credited."""
     counts: Counter[Place] = Counter()
     for effect in effects:
         counts[place_of(effect.old or effect.new)] += effect.hides
@@ -321,12 +324,12 @@ def _hidden(effects: Sequence[Effect]) -> dict[Place, int]:
 
 
 def hidden_lately(by: "Caller", now: datetime) -> Counter[Place]:
-    """How many memories of which scope this door and actor have hidden in the last minutes."""
+    """How many memories of each scope this door and actor have hidden in the last minutes."""
     return _summed(_lines(by, now).get(_who(by), []))
 
 
 def most_of(place: Place, hidden: int, of_these: int, by: "Caller") -> bool:
-    """Whether so many are more than half of a large scope. `of_these` still hold, the others no longer."""
+    """Whether `hidden` is more than half of a large scope. `of_these` of them are still valid, the others no longer."""
     if 2 * hidden <= LARGE:
         return False
     now, active = by.now(), everywhere(by.access.space).also("state", "eq", "active")

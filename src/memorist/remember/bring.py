@@ -1,12 +1,12 @@
-"""An export brought back: by its owner as everything was, by anybody else as candidates.
+"""Bringing back an export: for its owner as everything was, for anybody else as candidates.
 
-A file cannot vouch for itself. Through any door but the user's own, what it says about pins, votes, status, origin and trust is
-kept as data (`exported`); its active memories are candidates like everything that is imported, go through the gate, and may be
-linked to one another; what was forgotten or revised there stays there. The user who brings an export of their own back vouches
-for it: then each memory is what it was, to the field, forgotten ones and past texts included, and so are the links.
+A file cannot vouch for itself. Through any door but the user's own, what it says about pins, votes, status, origin and trust
+is only kept as data (`exported`). Its active memories become candidates like everything imported, go through the gate, and may
+be linked to one another; what was forgotten or revised there is not brought. A user who brings back their own export vouches
+for it: then each memory is restored field by field, including forgotten ones, past texts, and the links.
 
-A second import changes nothing: what is here stays as it is, and what was erased here stays erased. Only what came as a
-candidate and was not touched since becomes what it was when its owner vouches for it.
+A second import changes nothing: what is here stays as it is, and what was erased here stays erased. Only a candidate that was
+not touched since becomes what it was, when its owner vouches for it.
 """
 
 from collections.abc import Container, Iterable, Mapping, Sequence, Set
@@ -50,7 +50,7 @@ IMPORTED = "imported"
 CIRCLE = "that closes a circle, which has no newest member; the link was left out"
 EXPORTED = "exported"  # in the data of a candidate
 _TOLD = ("status", "pinned", "origin", "trust", "actor", "surface", "narrative")
-LAST_USED = "last_used"  # `used` counts
+LAST_USED = "last_used"  # `used` is the counter
 _ONE_OF: Mapping[str, tuple[str, ...]] = {
     "status": get_args(Status), "origin": get_args(Origin), "trust": get_args(Trust),
 }  # fmt: skip
@@ -60,7 +60,7 @@ BROUGHT_AT_ONCE = 250  # memories or links in one transaction
 
 @dataclass(frozen=True, slots=True)
 class Exported:
-    """What an export says of a memory beside its content."""
+    """What an export says about a memory besides its content."""
 
     state: State = "active"
     reason: str | None = None
@@ -79,7 +79,7 @@ class Exported:
     narrative: str | None = None
 
     def as_data(self) -> dict[str, Any]:
-        """What a candidate keeps of it: for whoever confirms it, and to be what it was once a user adopts it."""
+        """What a candidate keeps of it: for whoever confirms it, and to restore it once a user adopts it."""
         told = {name: getattr(self, name) for name in _TOLD}
         told |= {name: iso(at) for name, at in (("created", self.created), (LAST_USED, self.used)) if at}
         told |= asdict(self.counters)
@@ -87,19 +87,19 @@ class Exported:
 
 
 def as_exported(record: Record) -> Record | None:
-    """What an imported memory was where it comes from, as long as nobody touched it here; None if it is none, or was."""
+    """The original state of an imported memory that was not touched here; otherwise None."""
     told = record.data.get(EXPORTED)
     if not isinstance(told, Mapping) or (record.origin, record.version, record.status) != ("import", 1, "candidate"):
         return None
     try:
         return _adopted(record, Exported(**_told(told)))
-    except (Invalid, TypeError, ValueError):  # a file may say anything of itself
+    except (Invalid, TypeError, ValueError):  # a file may claim anything about itself
         return None
 
 
 def adopted(record: Record) -> Record:
-    """An imported memory once a user agreed to the import: with the origin, the trust and the status that an export told of it,
-    and where none did, the user's own word. Pins and votes were others', and stay what the file told."""
+    """An imported memory after a user agreed to the import: with the origin, trust and status from the export or, without any,
+    as the user's own word. Pins and votes belonged to others, and remain mere data."""
     was = as_exported(record)
     return users_word(record) if was is None else changed(record, origin=was.origin, trust=was.trust, status=was.status)
 
@@ -132,12 +132,12 @@ class Import:
 
     by: Caller
     home: str
-    ids: Container[str]  # of the memories that it speaks for
+    ids: Container[str]  # of all memories in the file
     batch: str | None = None
     left: list[str] = field(default_factory=list)  # links that were not brought, and why
 
     def records(self, some: Sequence[tuple[Draft, Exported]]) -> list[Outcome]:
-        """Brings these back as they were, for their owner, in one transaction."""
+        """Restores these for their owner, in one transaction."""
         now = self.by.now()
         cleaned = [self._checked(draft, told, now) for draft, told in some]
         outcomes = gate.stored([told for _, told in some], cleaned, self._bring, self.by, now, self.batch)
@@ -145,8 +145,8 @@ class Import:
         return outcomes
 
     def candidates(self, drafts: Sequence[Draft], policy: Conflicts) -> list[Outcome]:
-        """Stores these through the gate, for which nobody vouches. What is here already need not be read closely: a file that is
-        imported again is through in a moment."""
+        """Stores these through the gate without vouching. Memories that exist here need no closer look, so importing a file
+        again is fast."""
         known = self._here([draft.id for draft in drafts if draft.id is not None])
         stored = iter(gate.admit([d for d in drafts if d.id not in known], self.by, self.home, self.batch, policy))
         outcomes = [known[str(draft.id)] if draft.id in known else next(stored) for draft in drafts]
@@ -154,14 +154,14 @@ class Import:
         return outcomes
 
     def _here(self, ids: Sequence[str]) -> dict[str, Outcome]:
-        """What becomes of those that are here: nothing, unless an import that brought them was undone."""
+        """The outcome for those that exist here: unchanged, unless the import that brought them was undone."""
         found = self.by.store.get(ids, self.by.where)
         left = [record for record in found if record.state in gate.KNOWN_ALREADY and record.reason != UNDONE]
         return {each.id: Outcome("unchanged", gate.KNOWN_ALREADY[each.state], each.id, each) for each in left}
 
     def _checked(self, draft: Draft, told: Exported, now: datetime) -> Clean | Outcome:
-        """The memory as it was, but for its votes; or why it cannot be stored."""
-        door = self.by.through(replace(self.by.access, origin="import"))  # which alone sets ids
+        """The memory as it was except for its votes; or why it cannot be stored."""
+        door = self.by.through(replace(self.by.access, origin="import"))  # only imports may set ids
         record = gate.checked(None, draft, door, self.home, now)
         if isinstance(record, Outcome):
             return record
@@ -180,7 +180,7 @@ class Import:
         return Outcome("added", BROUGHT, record.id)
 
     def _known(self, record: Clean, told: Exported, changes: Changes) -> Outcome | None:
-        """What became of it if it is here, or if another memory, which is not of the file, says the same."""
+        """The outcome if it exists here, or if another memory, which is not in the file, says the same."""
         if record.id in changes.records:
             return Outcome("unchanged", gate.KNOWN_ALREADY["active"], record.id)
         here = next(iter(changes.by.store.seals([record.id])), None)
@@ -195,14 +195,14 @@ class Import:
         return gate.known_already(record, [o for o in others if o.id not in self.ids], changes.by.tools.kinds)
 
     def _as_imported(self, here: Record, brought: Record) -> bool:
-        """Whether it is here just as an import brought it, for which nobody vouched."""
+        """Whether it is here exactly as an import brought it, without anybody vouching for it."""
         if (here.state, here.status, here.origin) != ("active", "candidate", "import") or here.text != brought.text:
             return False
         journal = self.by.store.journal(record=here.id)
         return changed_since(journal, journal[0].batch) is None
 
     def _again(self, record: Clean, told: Exported, changes: Changes) -> Outcome:
-        """Its owner brings it back although an import did before: that was undone, or nobody vouched for it."""
+        """Its owner restores it although an import brought it before, which was undone or without anybody vouching for it."""
         here = next(iter(changes.by.store.get([record.id], changes.by.where)), None)
         if here is None:
             return Outcome("refused", "its id belongs to another memory", record.id)
@@ -213,8 +213,8 @@ class Import:
         return Outcome("restored", BROUGHT, record.id)
 
     def refresh(self, gone: Sequence[str], moved: Mapping[str, Sequence[int]]) -> int:
-        """Retires pieces of documents that their files no longer hold, and says on which lines others stand now. What somebody
-        more trusted has made their own stays. → how many were retired"""
+        """Retires pieces of documents that their files no longer contain, and updates the line numbers of others. What
+        somebody more trusted has made their own stays. → how many were retired"""
         by, now = self.by, self.by.now()
         retire = Sweep("superseded", lambda piece: retired(piece, now, REPLACED), REPLACED, by.where, by)
         report = retire.apply(gone, Report("superseded", batch=self.batch))
@@ -229,14 +229,15 @@ class Import:
     # ------------------------------------------------------------ links
 
     def links(self, links: Iterable[Link]) -> int:
-        """Brings those between memories that it speaks for, and says how many are new."""
+        """Adds the links between memories in the file, and returns how many are new."""
         wanted = {_key(link): link for link in links if link.a != link.b and link.a in self.ids and link.b in self.ids}
         known = self._known_links(_ends(wanted.values()))
         fresh = [link for key, link in wanted.items() if key not in known]
         return sum(self._link(some) for some in parts(self._without_circles(fresh, known), BROUGHT_AT_ONCE))
 
     def _known_links(self, ids: Set[str]) -> set[_Key]:
-        """Those of these memories, whoever may see them; and of what they supersede, all that it supersedes in turn."""
+        """The existing links of these memories, whoever may see them; and everything that they supersede, directly or
+        indirectly."""
         every, known, edge = everywhere(self.by.access.space), set[_Key](), sorted(ids)
         seen = set(edge)
         while edge:
@@ -247,7 +248,7 @@ class Import:
         return known
 
     def _without_circles(self, links: Sequence[Link], known: Set[_Key]) -> list[Link]:
-        """Where each of some memories is said to supersede the next and the last of them the first, none of it is believed."""
+        """The links without circles: if some memories are said to supersede each other in a circle, none of that is believed."""
         every = {(a, b) for a, b, kind in (*known, *map(_key, links)) if kind == "supersedes"}
         back = {(b, a) for a, b in _on_circles(every)}
         closing = {_key(Link(a, b, "supersedes")) for b, a in _on_circles(back)}
@@ -255,7 +256,7 @@ class Import:
         return [link for link in links if _key(link) not in closing]
 
     def _link(self, some: Sequence[Link]) -> int:
-        """Adds these in one transaction, as far as both ends are there and it may write the first."""
+        """Adds these in one transaction, if both ends exist and the first may be written."""
         with self.by.writer.transaction():
             changes, may = Changes.of(self.by), self.by.access.may_write
             found = self.by.store.get(sorted(_ends(some)), self.by.where)
@@ -278,7 +279,7 @@ def _key(link: Link) -> _Key:
 
 
 def _on_circles(pairs: Set[tuple[str, str]]) -> set[tuple[str, str]]:
-    """Those from which one comes to a circle and stays on such a way."""
+    """The pairs both of whose ends lead to a circle."""
     sorter = TopologicalSorter[str]()
     for one, other in pairs:
         sorter.add(one, other)
@@ -323,7 +324,7 @@ def _as_it_was(record: Record, told: Exported) -> Record:
 
 
 def _count(record: Record, told: Exported, changes: Changes) -> None:
-    """Votes and uses, with an event of their own: the journal tells how they came about."""
+    """Restores votes and uses, with an event of their own, so that the journal shows where they come from."""
     counted = changed(record, counters=told.counters, times=replace(record.times, used=told.used))
     if counted != record:
         changes.count("counted", record, counted, BROUGHT)

@@ -1,11 +1,11 @@
-"""Who writes, what one transaction will do, and which memories say the same: what every verb in this room works with.
+"""Who writes, what one transaction will do, and which memories say the same: the basis of every verb in this package.
 
 A verb fills `Changes` and commits it through the writer: records to put, links, keys, counters, and events about a record
-whose row stays as it is. Only `Changes` stamps the version, the time and the previous values, so no verb can forget the
-journal; and it knows what is pending, so the second draft of a batch sees the first.
+whose row stays as it is. Only `Changes` stamps version, time and previous values, so no verb can forget the journal; and it
+knows what is pending, so the second draft of a batch sees the first.
 
-A twin is a record in the same scope with the same text that answers the same questions: its kind is on the same layer, is
-recalled alike and de-duplicated, and it still holds. An item that a caller keeps under an id of its own is itself alone.
+A twin is a record in the same scope with the same text that answers the same queries: its kind is on the same layer, equally
+recalled and de-duplicated, and it is still valid. An item that a caller keeps under its own id is a twin of no other item.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -31,18 +31,18 @@ from memorist.text.triggers import TRIGGERS
 from memorist.text.twins import normalised
 
 UNDONE = "undone"  # the reason of what an undo archived
-REPLACED = "its file was imported again, and says otherwise"  # of a piece of a document
-Twins = tuple[str, str | None, str]  # scope, home and fingerprint of records with the same text
-# In a record's data: what makes it one item and no other (`seeds/items.py`), and the turns that a summary stands for.
+REPLACED = "its file was imported again, and says otherwise"  # for a piece of a document
+Twins = tuple[str, str | None, str]  # scope, home and fingerprint, shared by records with the same text
+# In a record's data: what makes it a distinct item (`seeds/items.py`), and the turns that a summary covers.
 ITSELF = ("item_id", "item", "covers")
 
 
 @dataclass(frozen=True, slots=True)
 class Caller:
     """Who changes a store, the writer that commits it, and the tools available. `agreed`: a person consented. `steward`: the
-    engine itself acts, for the owner of the store: upkeep, and the end of a task. `batch`, where it is there, is empty until
-    something is written, and then holds the batch that all of it belongs to. `holds` raises where the caller may write no
-    more, as in a session that another writer took over: every transaction asks."""
+    engine itself acts for the owner of the store, in upkeep and at the end of a task. `batch`, if given, is empty until
+    something is written, and then holds the batch of everything written. `holds` raises when the caller may no longer write,
+    as in a session that another writer took over; every transaction calls it."""
 
     access: Access
     writer: Writer
@@ -64,11 +64,11 @@ class Caller:
         return self.tools.clock()
 
     def through(self, access: Access) -> "Caller":
-        """The same writer and tools under another access."""
+        """The same caller with another access."""
         return replace(self, access=access)
 
     def with_consent(self, versions: Mapping[str, int] | None = None) -> "Caller":
-        """The same caller once a person agreed: it is the user's act now, on memories in these versions."""
+        """The same caller after a person agreed: it is now the user's act, on memories in these versions."""
         return replace(self, access=replace(self.access, origin="user"), agreed=Agreed(versions or {}))
 
 
@@ -78,19 +78,19 @@ class Changes:
 
     by: Caller
     now: datetime
-    vectors: Mapping[str, Ahead] = field(default_factory=dict)  # of new records, by id, where they were embedded ahead
-    lines: list[Change] = field(default_factory=list)  # of the journal, with the rows and counters they write
+    vectors: Mapping[str, Ahead] = field(default_factory=dict)  # of new records, by id, if they were embedded ahead
+    lines: list[Change] = field(default_factory=list)  # for the journal, with the rows and counters they write
     effects: list[Effect] = field(default_factory=list)  # for the judge
-    handed_on: list[tuple[Caller, list[Effect]]] = field(default_factory=list)  # done through doors before this one
-    takes_back: bool = False  # an actor undoes what they did: that hides nothing which was there before
+    handed_on: list[tuple[Caller, list[Effect]]] = field(default_factory=list)  # done through earlier doors
+    takes_back: bool = False  # an actor undoes their own changes, which hides nothing that was there before
     links: list[Link] = field(default_factory=list)
     unlinked: list[Link] = field(default_factory=list)
     keys: dict[str, KeyUse] = field(default_factory=dict)
     lessons: list[Lesson] = field(default_factory=list)
-    records: dict[str, Record] = field(default_factory=dict)  # as they will be stored
-    twins: dict[Twins, list[Record]] = field(default_factory=dict)  # with the same text in the same place
-    claimed: dict[int, list[Record]] = field(default_factory=dict)  # topic → new records that claim something about it
-    told: Unstored = field(default_factory=Unstored)  # what the new records mean
+    records: dict[str, Record] = field(default_factory=dict)  # in the state in which they will be stored
+    twins: dict[Twins, list[Record]] = field(default_factory=dict)  # records with the same text in the same place
+    claimed: dict[int, list[Record]] = field(default_factory=dict)  # topic → new records with a claim about it
+    told: Unstored = field(default_factory=Unstored)  # the meaning of the new records
     settings: dict[str, str] = field(default_factory=dict)
 
     @classmethod
@@ -104,8 +104,8 @@ class Changes:
             self.by, self.effects = by, []
 
     def stamped(self, old: Record, new: Record, said: bool = False) -> Clean:
-        """The next version of a record: redacted, and changed now. `said`: the change is about what it says or how far it
-        reaches; then it is the word of the person who agreed to it."""
+        """The next version of a record: redacted, and changed now. `said`: the change affects its content or reach, so it
+        becomes the word of the person who agreed to it."""
         if said and self.by.agreed is not None and new.state == "active":
             new = users_word(new)
         times = replace(new.times, updated=self.now)
@@ -116,7 +116,7 @@ class Changes:
         then names that record instead of repeating the text."""
         self.effects.append(Effect(verb, old, new))
         if TRIGGERS in new.data or (old is not None and TRIGGERS in old.data):
-            self.settings[has_triggers(new.space)] = f"{new.id} {new.version}"  # another with each of them
+            self.settings[has_triggers(new.space)] = f"{new.id} {new.version}"  # a new value with every change
         if old is None:
             if new.kind == "narrative":
                 self.settings[has_narratives(new.space)] = "yes"
@@ -144,13 +144,13 @@ class Changes:
         self.note(verb, a, {"other": link.b, "was": _told(link), "now": None}, because)
 
     def learn(self, about: Record, old: Lesson, new: Lesson, because: str, verb: str = "learnt") -> None:
-        """Lets the verdicts of a lesson stand otherwise; it is journalled with the memory, without the question."""
+        """Changes the verdicts of a lesson; it is journalled with the memory, without the query."""
         self.lessons.append(new)
         was, now = [old.users, old.others], [new.users, new.others]
         self.note(verb, about, {"lesson": new.id, "was": was, "now": now}, because)
 
     def touch(self, *records: Record) -> None:
-        """The change is about these records too, although their rows stay: only those who may change them may do it."""
+        """The change concerns these records too, although their rows stay, so it requires the right to change them."""
         self.effects += [Effect("linked", record, record) for record in records]
 
     def note(self, verb: str, record: Record, before: Mapping[str, Any], because: str) -> None:
@@ -171,7 +171,7 @@ class Changes:
         going = self.by.batch or []
         batch, stored = self.by.writer.commit(
             self.lines,
-            acts[0][0].access,  # the lines of the others name their door
+            acts[0][0].access,  # the others' journal lines name their own door
             links=self.links,
             unlinked=self.unlinked,
             keys=list(self.keys.values()),
@@ -185,14 +185,14 @@ class Changes:
         return batch, stored
 
     def _hidden(self, acts: Sequence[tuple[Caller, Sequence[Effect]]]) -> dict[str, str]:
-        """The setting that keeps what was hidden lately: only what one door does at once can be told in it."""
+        """The setting that records what was hidden lately. It can only represent what one door does at a time."""
         found = [told for by, effects in acts if not self.takes_back and (told := noted(effects, by, self.now))]
         if len(found) > 1:
             raise AssertionError("changes through several doors must not hide anything")
         return found[0] if found else {}
 
     def _add(self, change: Change) -> None:
-        """Later drafts of the batch see the record as it will be."""
+        """Makes the record's new state visible to later drafts of the batch."""
         record = change.record
         if self.by.agreed is not None:
             change = replace(change, because=self._told(change.because))
@@ -202,17 +202,17 @@ class Changes:
         self._journal(change)
 
     def _journal(self, change: Change) -> None:
-        """Most changes are done through one door, that of the commit."""
+        """Adds the line, with its door if several are involved; most changes go through one, that of the commit."""
         self.lines.append(replace(change, door=self.by.access.origin) if self.handed_on else change)
 
     def _told(self, because: str | None) -> str | None:
-        """The reason, with the name of who drafted what another person approved."""
+        """The reason; if a person approved somebody else's draft, with the name of who drafted it."""
         drafter = self.by.agreed and self.by.agreed.drafted_by
         return f"{because}; drafted by {drafter}" if drafter else because
 
 
 def has_narratives(space: str) -> str:
-    """The setting that is there once a narrative was told in that space."""
+    """The setting that exists once a narrative was stored in that space."""
     return f"narratives {space}"
 
 
@@ -228,7 +228,7 @@ def counts_of(record: Record) -> dict[str, int | None]:
 
 
 def _counts_before(old: Record, new: Record) -> dict[str, Any]:
-    """Those that differ, as they were, and as they are `now`: so they can be counted again."""
+    """The counters that differ: their old values, and the new ones under `now`, so that they can be recounted."""
     if old.counters == new.counters and old.times.used == new.times.used:
         return {}
     had, now = counts_of(old), counts_of(new)
@@ -252,7 +252,7 @@ def same_texts(store: Store, space: str, scope: str, home: str | None, fingerpri
 def twin_of(
     record: Record, others: Iterable[Record], kinds: Mapping[str, Kind], now: datetime | None, state: str
 ) -> Record | None:
-    """The first of the others that is this record's twin and in that state. Without `now` it may have expired."""
+    """The first of the others that is this record's twin and in that state. Without `now`, it may have expired."""
     here = kinds[record.kind]
     if not here.deduplicated:
         return None
@@ -266,12 +266,12 @@ def twin_of(
 
 
 def is_one_item(record: Record, other: Record) -> bool:
-    """Whether both are the same item, or both are none."""
+    """Whether both are the same item, or neither is one."""
     return all(record.data.get(name) == other.data.get(name) for name in ITSELF)
 
 
 def _holds_alike(record: Record, other: Record, now: datetime | None) -> bool:
-    """Whether the other one holds when this one does: not expired, and no other validity was given."""
+    """Whether the other one is valid when this one is: not expired, and this one has no other validity."""
     new, old = record.times, other.times
     if now is not None and old.valid_to is not None and old.valid_to <= now:
         return False
@@ -280,7 +280,7 @@ def _holds_alike(record: Record, other: Record, now: datetime | None) -> bool:
 
 
 def refuse_second(old: Record, record: Record, changes: Changes) -> None:
-    """Refuses a change that would make a second active record say the same."""
+    """Raises if a change would make a second active record with the same content."""
     as_before = (old.state, twins_of(old)) == (record.state, twins_of(record))
     if as_before or record.state != "active":
         return

@@ -37,7 +37,7 @@ def change(scope: str, by: Caller, **values: Any) -> Choices:
 
 
 def _must_choose(scope: str, by: Caller) -> str:
-    """How a project is recalled is for those who work in it to say, not for a text of low trust."""
+    """Raises for doors of low trust: how a project is recalled is decided by those who work in it."""
     if RANK[by.access.origin] < RANK["agent"]:
         raise Refused(f"a door that is the {by.access.origin}'s chooses nothing for a project; ask the user to")
     return by.access.must_write(scope)
@@ -85,7 +85,7 @@ def remove(word: str, others: Sequence[str], scope: str, by: Caller) -> Outcome:
         return _kept(choices, name, left, place, by)
 
 
-ASKED = "asked"  # among the details of a question: what it asks, where its summary has numbers that change
+ASKED = "asked"  # in a question's details: what it is about, independent of changing numbers in its summary
 
 
 def is_new(ask: Ask, by: Caller) -> bool:

@@ -4,19 +4,21 @@
     superseded      the same slot has another value: the later statement replaces the earlier one, where that is clear
     ambiguous       both may hold: one is about a special case of the other
 
-Two judges look at a pair. The rules of `text/claims.py` compare words as words and subjects as wholes, so "because" contains no
-"use", and two prohibitions of one thing agree. Most people write otherwise ("Since the burglary it's 9016#"), so the classifier
-of `models/pairs.py` is asked too; it flags from some certainty on, and retires only when it is sure.
+Each pair is judged twice. The rules of `text/claims.py` compare words as words and subjects as wholes, so "because" contains
+no "use", and two prohibitions of one thing agree. Most people phrase things differently ("Since the burglary it's 9016#"), so
+the classifier of `models/pairs.py` is consulted too: it flags above a certain confidence, and retires only when it is sure.
 
 The design decides what happens to a new memory (`Design.conflicts`): `flag` links the two as contradicting, `supersede`
-retires the older one where the newer one clearly describes the current state, and `ask` flags them and asks a person. It is
-clear where one slot has another value, a statement says that it is a correction, or the classifier is sure; it must be stated
-later, by a source that is trusted no less, and not be read from a file. A memory that is moved, restored or reworded is
-compared in the same way, but never retires another. Everything flagged is shown on both sides until it is resolved.
+retires the older one if the newer one clearly describes the current state, and `ask` flags them and asks a person. It is clear
+if one slot has another value, if a statement says that it is a correction, or if the classifier is sure. The newer one must
+also be stated later, by a source that is trusted no less, and not be read from a file. A memory that is moved, restored or
+reworded is compared in the same way, but never retires another. Everything flagged is shown on both sides until it is
+resolved.
 
 A conflict is a link `contradicts` between two memories that are both active and readable, so it ends with either of them.
-Closing it is one action: the memory that does not hold is superseded, or both stay and are only related; the link goes.
-A memory that was superseded by mistake comes back the same way: keep it, and the one that replaced it is superseded.
+Closing it is one action: either the memory that does not hold is superseded, or both stay and are merely related; the link
+goes. A memory that was superseded by mistake is brought back the same way: keep it, and the one that replaced it is
+superseded.
 """
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
@@ -53,15 +55,15 @@ DISPUTE_KINDS: tuple[DisputeKind, ...] = get_args(DisputeKind)
 LONGEST_SAID = 60  # characters of a value in a reason
 MOST_CLASHES = 3  # existing memories that one new memory may be flagged against
 CANDIDATES = 8
-LOOKED_FOR = 6  # words of a text that tells of a change
-ALIKE_AT_MOST = 8  # that it is compared with: by words, by meaning, and of its batch
-LOGS = ("reasoning", "tool_output", "file_change", "summary")  # they record what happened and claim nothing beyond it
+LOOKED_FOR = 6  # words of a text that announces a change
+ALIKE_AT_MOST = 8  # memories it is compared with: by words, by meaning, and from its batch
+LOGS = ("reasoning", "tool_output", "file_change", "summary")  # they record what happened and claim nothing else
 RESOLVE = "`conflicts` shows what contradicts what, and `resolve` says which of the two holds"
 NEW = "nothing like it was there"  # why a memory is added
 SUPERSEDED = "another value was stated later"
 BOTH = "both"
-BOTH_HOLD = "both hold: "  # how the evidence begins where a conflict was resolved that way
-FOUND = tuple(f"{kind}: " for kind in DISPUTE_KINDS)  # how the evidence begins where rules found the conflict
+BOTH_HOLD = "both hold: "  # prefix of the evidence of a conflict resolved that way
+FOUND = tuple(f"{kind}: " for kind in DISPUTE_KINDS)  # prefixes of the evidence of a conflict found by rules
 WEIGHTS: dict[Severity, float] = {"high": 1.0, "medium": 0.7, "low": 0.4}
 Find = Callable[[], tuple[Record, Record]]
 
@@ -71,7 +73,7 @@ Find = Callable[[], tuple[Record, Record]]
 
 @dataclass(frozen=True, slots=True)
 class Clash:
-    """Why two statements contradict one another. `clear`: the newer one describes the current state."""
+    """Why two statements contradict each other. `clear`: the newer one describes the current state."""
 
     kind: DisputeKind
     severity: Severity
@@ -105,7 +107,7 @@ def clash(old: claims.Claims, new: claims.Claims, corrects: bool = False) -> Cla
 
 
 def anew(old: str, new: str) -> Clash | None:
-    """What the classifier says: the newer text takes the place of the older one. Where the rules can read both, they decide."""
+    """The classifier's verdict that the newer text replaces the older one. If the rules can read both, they decide instead."""
     if (claims.claims(old).slots and claims.claims(new).slots) or not pairs.flags(old, new):
         return None
     reason = f"it was stated anew: {_short(old)}"
@@ -126,7 +128,8 @@ def _other_value(was: claims.Slot, now: claims.Slot, corrects: bool) -> Clash | 
 
 
 def _of_another_sort(was: claims.Slot, now: claims.Slot) -> bool:
-    """Postgres, and in Berlin; in Berlin, and on Torstrasse; on Monday, and at noon; Anna, and Irish."""
+    """Whether the values are not alternatives: Postgres, and in Berlin; in Berlin, and on Torstrasse; on Monday, and at noon;
+    Anna, and Irish."""
     placed = was.how != now.how and not now.counted
     return placed or claims.unrelated(was.said, now.said, now.counted)
 
@@ -153,14 +156,14 @@ def _short(said: str) -> str:
 
 
 def look(record: Record, outcome: Outcome, policy: Conflicts, changes: Changes) -> Outcome:
-    """Deals with everything that contradicts a memory about to be added; returns its outcome."""
+    """Handles everything that contradicts a memory about to be added; returns its outcome."""
     for old, why in _clashes(record, changes):
         outcome = _settle(old, record, why, outcome, policy, changes)
     return outcome
 
 
 def meet(record: Record, changes: Changes) -> list[str]:
-    """Flags what contradicts a memory that is new to its place, unless it is flagged already; returns what to report."""
+    """Flags what contradicts a memory that is new to its place, unless flagged already; returns what to report."""
     said = []
     for old, why in _clashes(record, changes):
         if not told_how(record, old, changes.by.store, ("contradicts", "relates_to")):
@@ -169,7 +172,7 @@ def meet(record: Record, changes: Changes) -> list[str]:
 
 
 def _clashes(record: Record, changes: Changes) -> list[tuple[Record, Clash]]:
-    """Those that the rules find, and of those that the classifier finds the surest."""
+    """Those found by the rules, and the surest one found by the classifier."""
     if not may_be_disputed(record, changes):
         return []
     new = claims.claims(record.text)
@@ -183,7 +186,7 @@ def _clashes(record: Record, changes: Changes) -> list[tuple[Record, Clash]]:
 
 
 def _stated_anew(record: Record, known: Collection[str], changes: Changes) -> list[tuple[Record, Clash]]:
-    """The memory whose place it takes. Only what tells of a change is looked at: it costs two searches."""
+    """The memory that it replaces. Only tried for texts that announce a change, because it costs two searches."""
     if len(record.text) > pairs.LONGEST_JUDGED or not tells(record.text):
         return []
     alike = [
@@ -212,7 +215,8 @@ def _candidates(record: Record, changes: Changes) -> list[Record]:
 
 
 def _alike(record: Record, changes: Changes) -> list[Record]:
-    """Memories that may be about the same thing: of this batch and of the store by meaning; by words where there are no vectors."""
+    """Memories that may be about the same thing: from this batch and the store by meaning, or by words if there are no
+    vectors."""
     told = changes.told.nearest(record.text, ALIKE_AT_MOST // 2)
     pending = [changes.records[id] for id in told if id in changes.records]
     store, shelf, where = changes.by.store, shelf_of(record), everywhere(record.space)
@@ -225,7 +229,7 @@ def _alike(record: Record, changes: Changes) -> list[Record]:
 
 
 def near(record: Record, changes: Changes) -> Iterator[int]:
-    """The nearest by the vectors of the store, where the record has one already."""
+    """The numbers of the nearest records by vector, if this record already has one."""
     ahead, meaning = changes.vectors.get(record.id), changes.by.tools.meaning
     embedder = meaning.embedder() if ahead is not None and ahead.fits(record) else None
     if ahead is None or embedder is None:
@@ -239,7 +243,7 @@ def near(record: Record, changes: Changes) -> Iterator[int]:
 
 
 def telling_words(text: str) -> list[str]:
-    """The words to look for: the longest, which are the rarest as a rule."""
+    """The words to search for: the longest, which are usually the rarest."""
     longest = sorted(dict.fromkeys(gist(text).raw), key=len, reverse=True)[: 2 * LOOKED_FOR]
     return sorted(query_terms(" ".join(longest)), key=len, reverse=True)[:LOOKED_FOR]
 
@@ -260,7 +264,7 @@ def _clash(old: Record, record: Record, new: claims.Claims, now: datetime) -> Cl
 
 
 def may_meet(old: Record, record: Record, now: datetime) -> bool:
-    """Whether they can contradict one another: a statement valid until May does not contradict one valid from June."""
+    """Whether they can contradict each other: a statement valid until May does not contradict one valid from June."""
     was, new = old.times, record.times
     ended = was.valid_to is not None and was.valid_to <= (new.valid_from or now)
     begins = new.valid_to is not None and new.valid_to <= (was.valid_from or was.created)
@@ -268,7 +272,7 @@ def may_meet(old: Record, record: Record, now: datetime) -> bool:
 
 
 def one_voice(a: Record, b: Record) -> bool:
-    """Two people may both say "I live in Oslo"."""
+    """Whether they can be about the same person: two people may both say "I live in Oslo"."""
     personal = claims.claims(a.text).personal or claims.claims(b.text).personal
     return not personal or a.provenance.speaker == b.provenance.speaker
 
@@ -276,14 +280,14 @@ def one_voice(a: Record, b: Record) -> bool:
 def told_how(
     a: Record, b: Record, store: Store, kinds: Sequence[str] = ("contradicts", "supersedes", "relates_to")
 ) -> bool:
-    """Whether it is said how the two stand to one another; that they are related only says so where both hold."""
+    """Whether a link already states how the two relate; `relates_to` does so only if it records that both hold."""
     links = links_between(a, b, store, kinds)
     return any(each.kind != "relates_to" or (each.evidence or "").startswith(BOTH_HOLD) for each in links)
 
 
 def reworded(record: Record, changes: Changes) -> list[str]:
-    """Flags what contradicts the new text of a memory, and ends conflicts that the text no longer has: only those found by
-    comparing texts; a link made by a caller stays."""
+    """Flags what contradicts the new text of a memory, and ends conflicts that it no longer has; only those found by comparing
+    texts, since a link made by a caller stays."""
     said = meet(record, changes)
     by = changes.by
     links = by.store.links(by.where, [record.id], "contradicts")
@@ -294,7 +298,7 @@ def reworded(record: Record, changes: Changes) -> list[str]:
         if not {link.a, link.b} <= known.keys():
             continue
         a, b = known[link.a].text, known[link.b].text
-        if not between(a, b) and not between(b, a):  # whichever was first
+        if not between(a, b) and not between(b, a):  # in either order
             other = known[link.b if link.a == record.id else link.a]
             said.append(f"it no longer contradicts memory {other.number}")
             changes.unlink(known[link.a], link, said[-1])
@@ -326,20 +330,20 @@ def _flag(old: Record, record: Record, why: Clash, changes: Changes) -> str:
 
 
 def _may_retire(old: Record, record: Record) -> bool:
-    """Whether the new one may replace the old: stated later, trusted no less, and said rather than read from a file."""
+    """Whether the new one may replace the old one: stated later, trusted no less, and said rather than read from a file."""
     said = record.trust != "low" and record.status == "confirmed" and RANK[record.origin] >= RANK[old.origin]
     return said and record.times.stated >= old.times.stated and not old.pinned
 
 
 def retired(old: Record, now: datetime, reason: str) -> Record:
-    """The memory as superseded: valid until now, or until its own end where that was earlier."""
+    """The memory as superseded: valid until now, or until its own end if that was earlier."""
     end = min(old.times.valid_to or now, now)
     times = replace(old.times, valid_to=max(end, old.times.valid_from or end))
     return replace(old, state="superseded", reason=reason, times=times)
 
 
 def _retire(old: Record, record: Record, evidence: str, changes: Changes) -> None:
-    """Supersedes the older one; it stays in the archive, in `as_of` and in the journal."""
+    """Supersedes the older one; it remains in the archive, in `as_of` and in the journal."""
     past = changes.stamped(old, retired(old, changes.now, SUPERSEDED))
     changes.put("superseded", old, past, SUPERSEDED)
     changes.link(record, Link(record.id, old.id, "supersedes", 1.0, evidence), "it describes the current state")
@@ -366,7 +370,7 @@ def _question(old: Record, record: Record, why: Clash) -> Ask:
 
 @dataclass(frozen=True, slots=True)
 class Dispute(Noun):
-    """Two active memories that contradict one another, until one is chosen."""
+    """Two active memories that contradict each other, until one is chosen."""
 
     a: Record
     b: Record
@@ -392,7 +396,7 @@ def _dispute(link: Link, a: Record, b: Record, store: Store) -> Dispute:
 
 
 def _since(link: Link, a: Record, b: Record, store: Store) -> datetime:
-    """When they were linked; where the journal no longer has it, since both exist."""
+    """When they were linked; if the journal no longer has that, when both existed."""
     for event in reversed(store.journal(record=link.a)):
         before = event.before or {}
         if before.get("other") == link.b and before.get("now") and before["now"][0] == link.kind:
@@ -452,7 +456,7 @@ def _put(
 
 
 def _kept(keep: str | int, a: Record, b: Record) -> Record | None:
-    """The one that holds; None: both do."""
+    """The one that holds; None if both do."""
     if keep == BOTH:
         return None
     if isinstance(keep, bool) or not isinstance(keep, str | int):
@@ -466,13 +470,13 @@ def _kept(keep: str | int, a: Record, b: Record) -> Record | None:
 
 
 def links_between(a: Record, b: Record, store: Store, kinds: Sequence[str]) -> list[Link]:
-    """The links of these kinds from either to the other, whoever may see them."""
+    """The links of these kinds in either direction, whoever may see them."""
     found = (link for kind in kinds for link in store.links(everywhere(a.space), [a.id], kind))
     return [link for link in found if {link.a, link.b} == {a.id, b.id}]
 
 
 def _is_so(kept: Record, other: Record, links: Sequence[Link]) -> bool:
-    """Whether the other is superseded by the kept one already, with no other link between them."""
+    """Whether the kept one already supersedes the other, with no other link between them."""
     said = [(link.a, link.kind) for link in links]
     return (kept.state, other.state) == ("active", "superseded") and said == [(kept.id, "supersedes")]
 
@@ -491,7 +495,7 @@ def _must_be_open(a: Record, b: Record, links: Sequence[Link]) -> None:
 
 
 def _close(record: Record, kept: Record | None, reason: str, changes: Changes) -> None:
-    """Stores the memory in the state it has once the conflict is closed."""
+    """Puts the memory into the state it has once the conflict is closed."""
     holds = kept is None or kept.id == record.id
     if holds == (record.state == "active"):
         return
@@ -514,7 +518,7 @@ def approved(details: Mapping[str, Any], by: Caller) -> Outcome:
 
 
 def both_of(details: Mapping[str, Any], by: Caller) -> tuple[Record, Record]:
-    """The two memories of a question, as they were when it was asked."""
+    """The two memories of a question, if unchanged since it was asked."""
     found = by.store.get([details["a"], details["b"]], by.where)
     if len(found) != 2:
         raise NotFound("one of the two memories no longer exists; deny the question to remove it from the list")

@@ -1,13 +1,13 @@
-"""What needs a person's consent, and the queue in which a question waits for a person.
+"""What needs a person's consent, and the queue in which questions wait for a person.
 
-What does is judged by effect (`authority.py`); clearing most of a scope is looked at before it begins. A confirmer, where one
-was passed in, is asked at once, before anything is locked; without one, and where it answers "queue", the question becomes a
-row in state `asks` and nothing else changes. The same question is queued once, the queue is bounded, and a decided question
-is emptied: only the fact that it existed stays.
+That depends on the effect (`authority.py`); clearing most of a scope is checked before it begins. A confirmer, if one was
+passed in, is asked at once, before anything is locked. Without one, or if it answers "queue", the question becomes a row in
+state `asks` and nothing else changes. The same question is queued only once, the queue is bounded, and a decided question is
+emptied: only the fact that it existed stays.
 
-A question records exactly what an approval will do, even days later: the draft as given, the version of the memory, the
-scopes and the newest number that a filter reached. `review.py` carries approvals out; this module only asks, so that
-everything that writes can import it.
+A question records exactly what an approval will do, even days later: the draft as given, the version of the memory, the scopes
+and the newest number that a filter reached. `review.py` carries approvals out; this module only asks, so that everything that
+writes can import it.
 """
 
 from collections import Counter
@@ -50,8 +50,8 @@ DANGER = {"forget": CAN_UNDO, "erase": FOR_GOOD}
 DONE = {"forget": "forgotten", "erase": "erased"}
 JOB = "question"
 MOST_WAITING = 200  # questions in one space
-KEPT_FREE = 50  # of them for the user's own
-MOST_OF_ONE = 40  # of one actor at one door
+KEPT_FREE = 50  # reserved for the user's own
+MOST_OF_ONE = 40  # from one actor at one door
 LONGEST_QUESTION = 200_000  # characters: nobody reads more
 ANSWERS = ("approve", "deny", "queue")
 FULL = "so many questions wait for a person that no more are taken; `memorist review` lists them, decide some first"
@@ -59,7 +59,7 @@ FULL = "so many questions wait for a person that no more are taken; `memorist re
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Pending(Noun):
-    """One waiting question: what would be done and why, who asked and when."""
+    """A waiting question: what would be done and why, who asked and when."""
 
     id: str
     at: datetime
@@ -95,7 +95,7 @@ class Consent:
         return FULL if self.answer == "full" else f"declined: {self.summary}"
 
     def outcome(self, id: str | None = None) -> Outcome:
-        """For a verb that was stopped by this."""
+        """For a verb that this stopped."""
         named: Literal["needs_consent", "refused"] = "needs_consent" if self.answer == "queue" else "refused"
         return Outcome(named, self.because, id, pending=self.id)
 
@@ -109,7 +109,7 @@ class Consent:
 def ask(
     question: Ask, scope: str, because: str, by: Caller, home: str | None = None, also: Iterable[Place] = ()
 ) -> Consent:
-    """Asks the confirmer if there is one, else queues the question. Never inside a transaction: a person may take hours."""
+    """Asks the confirmer if there is one, otherwise queues the question. Never inside a transaction: a person may take hours."""
     answer = "queue" if by.tools.confirm is None else _answered(by.tools.confirm(question))
     if answer != "queue":
         return Consent(answer, question.summary)
@@ -119,8 +119,8 @@ def ask(
 def queue(
     question: Ask, scope: str, because: str, by: Caller, home: str | None = None, also: Iterable[Place] = ()
 ) -> Consent:
-    """Queues the question, even where a confirmer could be asked; inside a transaction it is part of it. Only those who may
-    read `scope` and `home`, the place it is about, and all the other places that it tells of, see the question."""
+    """Queues the question, even if a confirmer is available; inside a transaction it becomes part of it. Only those who may
+    read the place it is about (`scope` and `home`) and all other places it mentions see the question."""
     now, who = by.now(), by.access
     content = _content(question, who) | {"scope": scope, "because": because} | _places(scope, home, also)
     if len(canonical(content)) > LONGEST_QUESTION:
@@ -144,13 +144,13 @@ def _content(question: Ask, who: Access) -> dict[str, Any]:
 
 
 def _places(scope: str, home: str | None, also: Iterable[Place]) -> dict[str, Any]:
-    """The home of the scope, and the other places that a question tells of, where there are any."""
+    """The home of the scope, and the other places that a question mentions, if any."""
     others = sorted({(place, of or "") for place, of in also} - {(scope, home or "")})
     return ({"home": home} if home else {}) | ({"also": others} if others else {})
 
 
 def _has_room(waiting: Sequence[Run], who: Access) -> bool:
-    """Whether one more question may wait: no actor fills the queue for the others, and places are kept for the user."""
+    """Whether one more question may wait: no actor can fill the queue for others, and places are reserved for the user."""
     if who.origin == "user":
         return len(waiting) < MOST_WAITING
     doors = [(run.owner, (run.question or {}).get("surface"), (run.question or {}).get("door")) for run in waiting]
@@ -242,7 +242,8 @@ def checked(store: Store, space: str) -> list[Diagnosis]:
 
 
 def to_remember(draft: Draft, record: Clean, reason: str, by: Caller) -> Consent | None:
-    """Asks about a new memory that would stand in the prompts of every project. A text that stands there only counts up."""
+    """Asks about a new memory that would stand in the prompts of every project; None if a twin already does, and is only
+    counted."""
     if record.text != draft.text and nothing_but_marks(record.text):
         return None  # the gate refuses it anyway
     twins = same_texts(by.store, record.space, record.scope, record.home, [record.fingerprint])
@@ -264,9 +265,9 @@ def settled(
     by: Caller,
     beside: Callable[[], Iterable[Record]] = tuple,
 ) -> Outcome:
-    """The outcome of an act. Where it is held, a person is asked, with nothing locked; if they agree, it is done as the
-    user's act, provided that the memories are still in the versions that were held. `beside` are other memories that the
-    question tells of."""
+    """The outcome of an act. If it is held, a person is asked while nothing is locked; if they agree, it is done as the user's
+    act, provided that the memories still have the versions that were held. `beside` are other memories that the question
+    mentions."""
     try:
         return act(by)
     except Held as held:
@@ -276,7 +277,7 @@ def settled(
 
 
 def to_change(held: Held, verb: str, because: str, by: Caller) -> Ask:
-    """The question about a change to one memory: the columns as they would be."""
+    """The question about a change to one memory, with the new values of its columns."""
     effect = next(each for each in held.effects if each.old is not None and each.new is not each.old)
     old, new = cast(Record, effect.old), effect.new
     columns = difference(new, old)
@@ -295,7 +296,7 @@ def to_revise(held: Held, given: Mapping[str, Any], because: str, used: bool) ->
 
 
 def _fields(values: Mapping[str, Any]) -> str:
-    """What else would be set: a person sees all of what they agree to."""
+    """What else would be set, since a person must see all of what they agree to."""
     hidden = ("fingerprint", "checksum", "reason", "source")
     told = {name: value for name, value in values.items() if value not in (None, [], {}) and name not in hidden}
     return f" ({'; '.join(f'{name}: {shown_in_question(str(value))}' for name, value in told.items())})" if told else ""
@@ -333,8 +334,8 @@ def _moment(name: str, value: Any) -> Any:
 
 
 def to_clear(verb: str, where: Where, ids: Sequence[str], because: str, by: Caller, **more: str) -> Caller | Report:
-    """Asks before `forget` or `erase` of everything in a scope, or of most of a large one, whatever the filter says. Who may
-    go on: the caller, with a person's consent where that was needed; or the report of what waits."""
+    """Asks before `forget` or `erase` of everything in a scope, or of most of a large one, whatever the filter says. Returns
+    the caller, with a person's consent if that was needed, or the report of the waiting question."""
     everything = _says_everything(where, len(ids), by.tools)
     most = _most_of_a_scope(where, by) or (verb == "erase" and _most_of_an_archive(where, by))
     if by.agreed is not None or not ids or not (everything or most):
@@ -352,7 +353,7 @@ def to_clear(verb: str, where: Where, ids: Sequence[str], because: str, by: Call
 
 
 def _reach(where: Where, briefs: Sequence[Brief], places: Sequence[Place], by: Caller) -> list[list[Any]]:
-    """The filter as it was asked about: in these places, nothing newer, and nothing that is changed meanwhile."""
+    """The filter of the question: in these places, and excluding anything newer or changed later."""
     scopes, homes = ({place[part] for place in places} for part in (0, 1))
     if len(scopes) > MOST_VALUES:
         raise Invalid(f"{len(scopes):,} scopes would be cleared at once; name some of them in the filter")
@@ -363,14 +364,14 @@ def _reach(where: Where, briefs: Sequence[Brief], places: Sequence[Place], by: C
 
 
 def _most_of_a_scope(where: Where, by: Caller) -> bool:
-    """Whether it is more than half of a large scope, with what this actor has hidden in the last minutes."""
+    """Whether it is more than half of a large scope, including what this actor has hidden in the last minutes."""
     active = Counter((brief.scope, brief.home) for brief in by.store.briefs(where.also("state", "eq", "active")))
     lately = hidden_lately(by, by.now())
     return any(most_of(place, lately[place] + count, count, by) for place, count in active.items())
 
 
 def _most_of_an_archive(where: Where, by: Caller) -> bool:
-    """Whether it is more than half of all that a large scope holds, in any state: what is erased is gone for good."""
+    """Whether it is more than half of a large scope in any state, since erased memories are gone for good."""
     counts = Counter((brief.scope, brief.home) for brief in by.store.briefs(where))
     living = everywhere(by.access.space).also("state", "ne", "erased")
     for (scope, home), count in counts.items():
@@ -381,8 +382,8 @@ def _most_of_an_archive(where: Where, by: Caller) -> bool:
 
 
 def to_sweep(verb: str, ids: Sequence[str], because: str, by: Caller, **more: str) -> Consent:
-    """Asks about memories that a `forget` or `erase` of many left because they are somebody else's; a filter holds a few
-    hundred, so of more there are several questions."""
+    """Asks about memories that a `forget` or `erase` of many left because they are somebody else's. A filter takes a few
+    hundred ids, so there are several questions if there are more."""
     said = Consent("approve", verb)
     for some in parts(list(ids), MOST_VALUES):
         known = by.store.get(some, by.where)
@@ -403,7 +404,7 @@ def reach_of(details: Mapping[str, Any], who: Access) -> Where:
     for clause in clauses:
         if (clause.field, clause.op) == ("scope", "in"):
             for scope in clause.value:
-                if not is_homed(scope):  # of those the homes are checked, memory by memory
+                if not is_homed(scope):  # for these the homes are checked, memory by memory
                     who.must_write(scope)
     return Where(who, clauses)
 

@@ -1,11 +1,12 @@
-"""What a language model finds worth keeping in a conversation, where one is named; rules do the same without it (`extract.py`).
+"""What a language model finds worth keeping in a conversation, if one is configured; otherwise rules do the same
+(`extract.py`).
 
-A window of up to 40 messages is read at once, together with what is known already. What comes back is the word of an agent, and
-less than that if less is trusted in the window: it waits as a candidate in its session, like any finding. Nothing is believed that
-the window does not bear out: most words of a finding, and each number in it, must stand there. Instructions to a model are
-dropped. What a person asked to be remembered is left to the rules, and so is what tools printed. If the model fails, the rules
-look at everything, and the failure is counted. Whoever ends a session waits for all windows of it no longer than for one answer:
-what there is no time for is left to the rules, and that is counted as a timeout.
+A window of up to 40 messages is read at once, together with what is known already. The result counts as the word of an agent,
+or less if something less trusted is in the window, and waits as a candidate in its session like any finding. Nothing is
+accepted that the window does not support: most words of a finding, and every number in it, must occur there. Instructions to a
+model are dropped. What a person asked to be remembered is left to the rules, and so is tool output. If the model fails, the
+rules process everything, and the failure is counted. Ending a session waits for all its windows no longer than for one answer:
+the rest is left to the rules and counted as a timeout.
 """
 
 from collections.abc import Iterator, Sequence
@@ -29,9 +30,9 @@ from memorist.text.words import query_terms
 
 MOST_MESSAGES, MOST_CHARACTERS, LEAST_CHARACTERS = 40, 24_000, 200  # of a window
 LONGEST_MESSAGE = 2000  # characters of a message that are read
-MOST_KNOWN, LONGEST_KNOWN = 80, 200  # memories that are given as known, and characters of each
+MOST_KNOWN, LONGEST_KNOWN = 80, 200  # memories given as known, and characters of each
 MOST_FOUND = 12  # of a window
-BORNE_OUT = 0.6  # of the words of a finding stand in the window
+BORNE_OUT = 0.6  # share of a finding's words that must occur in the window
 RELEVANCE = 0.6
 TALKERS = ("user", "assistant")
 KINDS = ("decision", "preference", "fact", "convention", "warning", "correction", "procedure", "entity", "note")
@@ -79,7 +80,7 @@ class Heeded:
 
 
 def together(heard: Sequence[Overheard], home: str, by: Caller) -> list[Overheard]:
-    """What was heard, with what a model found in it; as it is where none is named or it failed. It is not called inside a
+    """What was heard, with a model's findings added; unchanged if none is configured or it failed. Not called inside a
     transaction."""
     told = list(heard)
     for each in listened(heard, home, by):
@@ -90,8 +91,7 @@ def together(heard: Sequence[Overheard], home: str, by: Caller) -> list[Overhear
 
 
 def listened(heard: Sequence[Overheard], home: str, by: Caller) -> list[Heeded]:
-    """The windows that a model has read, up to the first failure, and as far as time allows. It is not called inside a
-    transaction."""
+    """The windows that a model has read, up to the first failure and as far as time allows. Not called inside a transaction."""
     chat, done = by.tools.chat, list[Heeded]()
     begun, longest = chat.tick(), 0.0
     for places in windows(heard) if chat.ready else ():
@@ -101,12 +101,12 @@ def listened(heard: Sequence[Overheard], home: str, by: Caller) -> list[Heeded]:
             continue
         started = chat.tick()
         left = chat.limits.seconds - (started - begun)
-        if left < longest:  # the next will hardly be faster, and that it is cut off must not count against the model
+        if left < longest:  # the next is unlikely to be faster, and cutting it off must not count against the model
             chat.count("extraction", "timeout", LEFT_TO_RULES.format(len(done)))
             break
         try:
             found = _found(some, _known(some, home, by), chat, left)
-        except ChatFailed:  # counted, and told by `status`; rules look instead
+        except ChatFailed:  # counted, and reported by `status`; rules take over
             break
         longest = max(longest, chat.tick() - started)
         done.append(Heeded(places, tuple(_spoken(some, found, by))))
@@ -114,7 +114,7 @@ def listened(heard: Sequence[Overheard], home: str, by: Caller) -> list[Heeded]:
 
 
 def windows(heard: Sequence[Overheard]) -> Iterator[tuple[int, ...]]:
-    """The places of what was said by people and assistants, in pieces that a model can read."""
+    """The places of what people and assistants said, in portions that a model can read."""
     places, size = list[int](), 0
     for place, each in enumerate(heard):
         if each.role not in TALKERS or not isinstance(each.text, str) or not each.text.strip():
@@ -130,7 +130,7 @@ def windows(heard: Sequence[Overheard]) -> Iterator[tuple[int, ...]]:
 
 
 def _spoken(some: Sequence[Overheard], found: Sequence[Finding], by: Caller) -> Iterator[Overheard]:
-    """What was found, as an agent's word, and no more trusted than anything that was read for it."""
+    """The findings as an agent's word, trusted no more than anything that was read for them."""
     origin = least("agent", by.access.origin, *(each.by.access.origin for each in some))
     who = by.through(replace(by.access, origin=origin))
     for each in found:
@@ -152,7 +152,7 @@ def _found(some: Sequence[Overheard], known: Sequence[Record], chat: ChatPort, s
 
 
 def _once(notes: Sequence[Finding], claims: list[Claim]) -> list[Finding]:
-    """Those that say what none of these claims says, each thing once."""
+    """Notes that add to these claims, each content once."""
     kept = []
     for note in notes:
         claim = claim_of(note.text)
@@ -163,7 +163,8 @@ def _once(notes: Sequence[Finding], claims: list[Claim]) -> list[Finding]:
 
 
 def _notes(told: Any, most: int) -> list[Finding]:
-    """What was answered, `start` being the place of its message. One note of another form makes all of it unreadable."""
+    """The model's answer, with `start` as the place of each note's message. A single malformed note makes all of it
+    unreadable."""
     found = []
     for each in told["memories"]:
         kind, text, trust, message = each["category"], each["content"], each["trust"], each["message"]
@@ -175,12 +176,12 @@ def _notes(told: Any, most: int) -> list[Finding]:
 
 
 def _stands(text: str, said: Borne) -> bool:
-    """Whether the conversation bears it out, and it is one that may be kept."""
+    """Whether the conversation supports it, and it may be kept."""
     return LEAST_TEXT <= len(text) <= MOST_TEXT and said.bears_out(text, BORNE_OUT) and not gives_orders(text)
 
 
 def _known(some: Sequence[Overheard], home: str, by: Caller) -> list[Record]:
-    """The memories of the project, and of all projects, that are most like what was said."""
+    """The memories of the project, and of all projects, most similar to what was said."""
     who = by.access
     shelves = [Shelf(who.space, scope, MEMORY, who.home_of(scope)) for scope in (home, GLOBAL) if who.may_read(scope)]
     where = Where(who).also("state", "eq", "active")

@@ -1,8 +1,8 @@
 """Changes to existing memories: to one, to a link, to its counters, or to many at once.
 
 A change is a function from the old record to the new one; reading, changing, writing and journalling are one transaction. A
-change to many runs in short transactions under one batch, memory by memory: a sweep of ten thousand must not keep other
-writers waiting, and one memory that cannot be changed does not stop the others. It stays as it was, and the report says why.
+change to many runs in short transactions under one batch: a sweep of ten thousand must not keep other writers waiting, and one
+memory that cannot be changed does not stop the others. It stays as it was, and the report says why.
 """
 
 import time
@@ -45,14 +45,14 @@ from memorist.text.twins import used_in
 from memorist.text.visible import quoted
 from memorist.worth import bounded
 
-VERDICTS = {"useful": "up", "irrelevant": "rejected", "wrong": "down"}  # what each of them raises
+VERDICTS = {"useful": "up", "irrelevant": "rejected", "wrong": "down"}  # the counter that each verdict raises
 LONGEST_ANSWER = 1_000_000  # characters
 SWEPT_AT_ONCE = 100  # memories in one transaction, at most
-FIRST, FEWEST = 10, 5  # memories in the first transaction, and at least
-TOO_LONG, TOO_SHORT = 0.1, 0.03  # seconds of a transaction: others wait meanwhile, and each has a fixed cost
+FIRST, FEWEST = 10, 5  # memories in the first transaction, and the minimum
+TOO_LONG, TOO_SHORT = 0.1, 0.03  # seconds per transaction: others wait meanwhile, and each has a fixed cost
 UNCHANGED = "it was so already"
 SAID = ("revised", "pinned", "promoted")  # verbs whose approval makes a memory the approver's word
-BESIDE = ("relates_to", "contradicts")  # links that say something about two memories and change neither
+BESIDE = ("relates_to", "contradicts")  # links that relate two memories without changing either
 Find = Callable[[], Record]
 Pair = Callable[[], tuple[Record, Record]]
 
@@ -61,7 +61,7 @@ Pair = Callable[[], tuple[Record, Record]]
 
 
 def newest(id: str, by: Caller) -> Record:
-    """A record as it is now, for a change that was thought of before."""
+    """The present state of a record, for a change that was planned earlier."""
     return by.store.get([id], by.where)[0]
 
 
@@ -73,8 +73,8 @@ def edit(
     because: str,
     question: Callable[[Held], Ask] | None = None,
 ) -> Outcome:
-    """Applies `change` to the record that `find` gives, or asks a person where it is not the caller's to change. A change that
-    changes nothing is not written."""
+    """Applies `change` to the record that `find` returns, or asks a person if the caller may not change it. A change without
+    effect is not written."""
 
     def act(by: Caller) -> Outcome:
         return _edit(find, verb, change, by, because)
@@ -98,7 +98,7 @@ def _edit(find: Find, verb: str, change: Callable[[Record], Record], by: Caller,
 
 
 def _checked(old: Record, new: Record, changes: Changes, said: bool = False) -> Clean:
-    """The next version of a record, unless its scope may not be written or another active memory says the same."""
+    """The next version of a record; raises if its scope may not be written or another active memory says the same."""
     who = changes.by.access
     if new.scope != old.scope and new.home == old.home:
         new = replace(new, home=_home_after(old, new.scope, who))
@@ -109,7 +109,7 @@ def _checked(old: Record, new: Record, changes: Changes, said: bool = False) -> 
 
 
 def _home_after(old: Record, scope: str, who: Access) -> str | None:
-    """The project that a memory belongs to once it lies in that scope: the one it was in, else that of the caller."""
+    """The project that a memory belongs to once it lies in that scope: its former one, otherwise the caller's."""
     if not is_homed(scope):
         return None
     home = old.scope if family_of(old.scope) == "project" else old.home
@@ -142,7 +142,7 @@ def archived(record: Record, because: str, version: int | None = None) -> Record
 
 def brought_back(record: Record, store: Store) -> Record:
     if record.state == "superseded" and record.superseded_by is None and not _replaced_by(record, store):
-        return _holds_again(record)  # what replaced it was erased
+        return _holds_again(record)  # its replacement was erased
     if record.state in ("superseded", "erased"):
         raise Refused(f"memory {record.number} is {record.state}; only forgotten memories can be restored")
     return replace(record, state="active", reason=None)
@@ -182,7 +182,7 @@ def revise(
     because: str,
     used: bool = False,
 ) -> Outcome:
-    """Changes fields. A new text keeps id, number and votes, and leaves the old text behind as a superseded record."""
+    """Changes fields. With a new text, the memory keeps id, number and votes, and the old text remains as a superseded record."""
 
     seen = _seen(find, by) if "text" in given else {}
 
@@ -200,14 +200,14 @@ def revise(
 
 
 def _seen(find: Find, by: Caller) -> Mapping[str, str]:
-    """The digests of the files that the memory is about, now that somebody says what holds. What a person approves is carried
-    out in a transaction, in which no file is read."""
+    """The present digests of the memory's files, since its content is confirmed now. No digests for an approval, which is carried
+    out in a transaction, where no file is read."""
     folder = by.tools.folder
     return {} if folder.root is None or by.agreed is not None else folder.hashes(find().files)
 
 
 def _with_hashes(record: Record, hashes: object) -> Record:
-    """With the digests of the files that it is about, as they were when somebody last said what holds."""
+    """The record with the digests of its files from when its content was last confirmed."""
     return replace(record, data={**record.data, HASHES: hashes}) if hashes else record
 
 
@@ -234,7 +234,7 @@ def _revised(old: Record, changes: Mapping[str, Any], kinds: Mapping[str, Kind])
 
 
 def _refuse_rewriting(old: Record, given: Mapping[str, Any], kind: Kind) -> None:
-    """What was said or told stays so, and a step that has a verb of its own is not taken by another way."""
+    """Raises for changes to what was said or told, and for steps that have a verb of their own."""
     written = next((name for name in ("text", "title", "data") if name in given), None)
     if kind.append_only and written:
         raise Refused(
@@ -247,13 +247,13 @@ def _refuse_rewriting(old: Record, given: Mapping[str, Any], kind: Kind) -> None
 
 
 def _used(record: Record, now: datetime) -> Record:
-    """The record with one more use, just now: its clock starts again, its votes stay."""
+    """The record with one more use, just now: its clock restarts, its votes stay."""
     counters = replace(record.counters, used=record.counters.used + 1)
     return replace(record, counters=counters, times=replace(record.times, used=now))
 
 
 def _restamped(record: Record, who: Access) -> Record:
-    """The record with a new text by this caller: the user's word, or as trusted as the less trusted of the two. To add a full
+    """The record with a new text by this caller: the user's word, or as trusted as the less trusted of the two. Adding a full
     stop to what a tool said does not make it an agent's."""
     source = replace(record.provenance, actor=who.actor, surface=who.surface)
     said = replace(record, provenance=source)
@@ -285,7 +285,7 @@ def _past(old: Record, now: datetime) -> Record:
 
 
 def _timed(new: Record, given: Mapping[str, Any], now: datetime) -> Record:
-    """The given validity; else the new text is valid from now, or from the future start that the old one had."""
+    """The given validity; otherwise the new text is valid from now, or from the old one's start if that is in the future."""
     start, end = new.times.valid_from, new.times.valid_to
     if "valid_from" not in given and (start is None or start < now):
         start = now
@@ -343,8 +343,8 @@ def _related(a: Record, b: Record, kind: LinkKind, new: Link | None, by: Caller)
 
 
 def _follow(a: Record, b: Record, kind: LinkKind, linked: bool, because: str, changes: Changes) -> None:
-    """What a link means for its ends: the older one of `supersedes` no longer holds, and holds again without such links; what
-    is derived from a less trusted text is trusted no more than that."""
+    """The effects of a link on its ends: the older one of `supersedes` no longer holds, and holds again without such links;
+    what is derived from a less trusted text is trusted no more than that."""
     by = changes.by
     if kind == "supersedes" and linked:
         refuse_circle(Link(a.id, b.id, kind), by.store, by.where)
@@ -365,7 +365,7 @@ def _replaced_by(record: Record, store: Store) -> int:
 
 
 def _lower(a: Record, b: Record, because: str, changes: Changes) -> None:
-    """Lowers what is derived from `b`, and what is derived from that, to the trust in `b`; the user's word stays."""
+    """Lowers the trust in what is derived from `b`, directly or indirectly, to that in `b`; the user's word stays."""
     by, edge, seen = changes.by, {a.id}, {a.id}
     while edge:
         for record in by.store.get(sorted(edge), everywhere(a.space)):
@@ -386,7 +386,7 @@ def _to_relate(held: Held, find: Pair, kind: LinkKind, weight: float | None, evi
 
 
 def refuse_circle(link: Link, store: Store, where: Where) -> None:
-    """A supersedes B supersedes A would leave no newest one."""
+    """Raises for a circle: if A supersedes B and B supersedes A, there is no newest one."""
     seen, edge = {link.b}, {link.b}
     while edge:
         edge = {k.b for k in store.links(where, sorted(edge), "supersedes") if k.a in edge} - seen
@@ -403,8 +403,8 @@ def refuse_circle(link: Link, store: Store, where: Where) -> None:
 
 
 def feedback(find: Find, verdict: str, receipt: str | None, by: Caller) -> Outcome:
-    """A verdict about a memory, or about how it did for the question of that receipt. Of the latter, only that it is wrong is
-    a vote too: what helped for one question, or did not, says little about others."""
+    """A verdict about a memory, or about how it did for the query of that receipt. With a receipt, only "wrong" also counts as
+    a vote: what helped for one query, or did not, says little about others."""
     if verdict not in VERDICTS:
         raise Invalid(f"there is no verdict {quoted(verdict)}; verdicts are {', '.join(VERDICTS)}")
     if receipt is None:
@@ -440,7 +440,7 @@ def vote(find: Find, verdict: str, by: Caller) -> Outcome:
         shown = f"{said}: {consent.shown_in_question(record.text)}"
         return Ask("feedback", shown, None, {"id": record.id, "verdict": verdict})
 
-    if verdict == "irrelevant":  # said of every hit that did not help: not worth a person's time
+    if verdict == "irrelevant":  # said about every hit that did not help; not worth a person's time
         try:
             return _voted(find, verdict, by)
         except Held as held:
@@ -463,7 +463,7 @@ def _voted(find: Find, verdict: str, by: Caller) -> Outcome:
 
 
 def use(receipt: str, answer: str | None, ids: Sequence[str] | None, by: Caller) -> Report:
-    """Counts a use of the shown memories that are named in `ids` (full ids), or whose words are in the answer."""
+    """Counts a use of the shown memories that are named in `ids` (full ids) or whose words occur in the answer."""
     by.writer.flush()
     line = receipt_of(receipt, by.access, by.store)
     shown = by.store.get(line.ids, by.where)
@@ -488,7 +488,7 @@ def use(receipt: str, answer: str | None, ids: Sequence[str] | None, by: Caller)
 
 
 def receipt_of(name: str, who: Access, store: Store) -> Receipt:
-    """The line of the recall log with that name, if everything it showed may be read."""
+    """The recall log entry with that name, if everything it showed may be read."""
     must_name_receipt(name)
     found = [line for line in store.receipts(who.space, 1, name.strip()) if may_show(line, who)]
     if not found or len(store.get(found[0].ids, Where(who))) < len(found[0].shown):
@@ -506,7 +506,7 @@ def no_receipt(name: str) -> NotFound:
 
 
 def may_show(line: Receipt, who: Access) -> bool:
-    """Whether the access may read every place that the question read: what lies elsewhere now may have been private then."""
+    """Whether the access may read every place that the query read: what lies elsewhere now may have been private then."""
     return all(who.may_read(scope, home) for scope, home in (line.rendered or {}).get("places", ()))
 
 
@@ -545,7 +545,7 @@ def _not_now(record: Record, who: Access, store: Store, key: str) -> str | None:
 
 
 def portions(ids: Sequence[str]) -> Iterator[Sequence[str]]:
-    """The ids in portions: smaller after one that took long, because other writers wait for it."""
+    """The ids in portions, smaller after a slow one, because other writers wait meanwhile."""
     start, size = 0, FIRST
     while start < len(ids):
         begun = time.monotonic()
@@ -564,9 +564,9 @@ class Sweep:
     verb: str
     change: Callable[[Record], Record]
     because: str
-    where: Where  # must still match at the moment of the change
+    where: Where  # must still match when the change is made
     by: Caller
-    held: list[str] = field(default_factory=list)  # ids of those that a person has to agree to; they are left
+    held: list[str] = field(default_factory=list)  # ids of memories that a person has to agree to; these are left
 
     def plan(self, ids: Sequence[str]) -> Report:
         report = Report(self.verb, dry_run=True)
@@ -581,7 +581,7 @@ class Sweep:
         return report
 
     def apply_or_ask(self, ids: Sequence[str]) -> Report:
-        """Changes these, and asks a person about those that are not the caller's to change."""
+        """Changes these, and asks a person about those that the caller may not change."""
         report = self.apply(ids)
         if not self.held:
             return report
@@ -602,7 +602,7 @@ class Sweep:
         return replace(report, batch=report.batch or batch or None), ()
 
     def _fill(self, ids: Sequence[str], report: Report, changes: Changes) -> tuple[Report, list[Record]]:
-        """Collects the changes; returns the report with them, and the memories that are new to their place."""
+        """Collects the changes; returns the report including them, and the memories that are new to their place."""
         planned, left = list(report.changed), dict(report.left)
         arrived: list[Record] = []
         for old in self.by.store.get(ids, self.where):
@@ -624,7 +624,7 @@ class Sweep:
         return replace(report, changed=tuple(planned), left=left), arrived
 
     def _allowed(self, old: Record, fresh: Clean) -> Clean:
-        """One memory that is not the caller's to change does not stop the others."""
+        """Checks a memory; one that the caller may not change does not stop the others."""
         effect = Effect(self.verb, old, fresh)
         reason = reason_to_ask(effect, self.by)
         if reason:

@@ -1,13 +1,13 @@
-"""Erasing: a memory and its past texts, removed from every place that holds them, with a receipt that has no content.
+"""Erasing: a memory and its past texts are removed from every place that holds them, leaving a receipt without content.
 
 In order: one transaction replaces the records by tombstones, empties everything that mentions them, and marks the files as
-still to be cleaned; the ids go to the list beside the store, so that no backup can bring them back even if the store itself
-is lost; automatic copies beside the store are rewritten or removed, and so are files that follow it in folders of their own
-(`files/follow.py`); finally the files of the store are scrubbed and searched. If this is interrupted, the mark stays, and the
-next erasure, or `compact`, does the rest. The report says what could not be reached.
+still to be cleaned; the ids are added to the list beside the store, so that no backup can bring them back even if the store
+itself is lost; automatic copies beside the store are rewritten or removed, and so are files that follow it in folders of their
+own (`files/follow.py`); finally the files of the store are scrubbed and searched. If this is interrupted, the mark stays, and
+the next erasure, or `compact`, does the rest. The report says what could not be reached.
 
-What was derived from a memory is erased with it, in the same transaction: afterwards no link would lead to it. A snippet that
-quotes it goes, and its finding stays.
+What was derived from a memory is erased with it, in the same transaction, because afterwards no link would lead to it. A
+snippet that quotes it is removed, but its finding stays.
 """
 
 import re
@@ -36,7 +36,7 @@ from memorist.text.words import terms
 
 ERASED_AT_ONCE = 200  # memories in one transaction
 TOKEN = re.compile(r"\w{6,}")
-NAMED = 5  # twins
+NAMED = 5  # twins in a warning
 DERIVED = ("erase", "list")
 COPIES_WAIT = 5.0  # seconds for a process that has a copy open
 
@@ -44,8 +44,8 @@ COPIES_WAIT = 5.0  # seconds for a process that has a copy open
 def erase(
     ids: Sequence[str], because: str, where: Where, by: Caller, dry_run: bool = False, derived: str = "erase"
 ) -> Report:
-    """Erases those of these memories that still match `where`, with all their past texts and what was derived from them;
-    with `derived="list"` that is only named. Memories that are erased already or may not be written are left."""
+    """Erases those of these memories that still match `where`, with all their past texts and what was derived from them, which
+    `derived="list"` only lists. Memories that are already erased or may not be written are left."""
     if derived not in DERIVED:
         raise Invalid(f"there is no way {quoted(derived)} to treat what was derived; ways are {', '.join(DERIVED)}")
     erasure = _Erasure(because, where, by, derived == "list", Lineage(by.store, where.access.space))
@@ -67,13 +67,14 @@ def erase(
 def finish(
     by: Caller, because: str = "erased", traces: Set[bytes] = frozenset(), cleaned: Sequence[str] | None = None
 ) -> list[str]:
-    """Cleans the files after an erasure, this one or an interrupted one; returns what could not be done. From automatic copies
-    those that were only `cleaned` here go altogether: they are for emergencies, and cannot be asked what they hold."""
+    """Cleans the files after an erasure, this one or an interrupted one; returns what could not be done. Records that were
+    only `cleaned` here are removed from automatic copies altogether: these are for emergencies, and cannot be asked what they
+    hold."""
     store = by.store
     mark = store.setting(unscrubbed(by.access.space))
     if not mark:
         return remove_unfinished(store).said
-    stones = everywhere(by.access.space).also("state", "eq", "erased")  # also unreadable ones: ids are no content
+    stones = everywhere(by.access.space).also("state", "eq", "erased")  # even unreadable ones, since ids are no content
     ids = [brief.id for brief in store.briefs(stones)]
     ErasedIds(store.path).add(ids)
     gone = [*ids, *(cleaned or ())]
@@ -89,7 +90,7 @@ def finish(
 
 
 def _clean_files(by: Caller, ids: Sequence[str], traces: Set[bytes], cleaning: Cleaning) -> None:
-    """Where memories lie in files too, takes these out of them."""
+    """Removes these from the files in which memories are kept too."""
     filed = [str(each.path) for each in known(by.store, by.access.space)]
     filed += [path for _, path in mirrors.pages(by.store, by.access.space)]
     if filed and by.tools.clean_files is not None:
@@ -118,11 +119,11 @@ class _Erasure:
     traces: set[bytes] = field(default_factory=set)
     texts: dict[Twins, int] = field(default_factory=dict)  # → the number of one of them
     gone: set[str] = field(default_factory=set)
-    unseen: set[str] = field(default_factory=set)  # derived from these, and not to be read by this access
+    unseen: set[str] = field(default_factory=set)  # derived from these, but not readable by this access
     quotes: dict[int, int] = field(default_factory=dict)  # the number of a finding → of what its snippet quotes
     reasons: dict[str, str] = field(default_factory=dict)  # id of what was derived → of what
-    telling: int = 0  # messages whose ids may tell what they say
-    held: list[str] = field(default_factory=list)  # ids of those that a person has to agree to
+    telling: int = 0  # messages whose ids may reveal their content
+    held: list[str] = field(default_factory=list)  # ids of memories that a person has to agree to
 
     def all(self, ids: Sequence[str], report: Report) -> Report:
         for some in parts(ids, ERASED_AT_ONCE):
@@ -130,7 +131,7 @@ class _Erasure:
         return report
 
     def _step(self, ids: Sequence[str], report: Report) -> Report:
-        """Erases these, and what was derived from them, in one transaction, and adds them to the report."""
+        """Erases these and what was derived from them in one transaction, and adds them to the report."""
         who = self.where.access
         with self.by.writer.transaction():
             records, left = self._erasable([id for id in ids if id not in self.gone], self.where)
@@ -149,8 +150,8 @@ class _Erasure:
         return replace(report, batch=batch)
 
     def _noted(self, whole: list[Record], found: Sequence[Record], left: dict[str, str]) -> dict[str, str]:
-        """What this actor has hidden lately, with these; where that is most of a scope, all of them are held. So they are
-        where what was derived is most of one: links are cheap to make, and nobody named it."""
+        """The record of what this actor has hidden lately, including these. If that is most of a scope, all of them are held.
+        The same applies if the derived memories are most of one: links are cheap to make, and nobody named these memories."""
         effects = [Effect("erased", record, replace(record, state="erased")) for record in whole]
         try:
             counts = Counter(place_of(record) for record in found if record.state == "active")
@@ -178,7 +179,7 @@ class _Erasure:
         return self.reasons.get(record.id) or self.reasons.get(record.superseded_by or "") or self.because
 
     def go_on(self, report: Report) -> Report:
-        """Erases what was held too, once a person agreed."""
+        """Erases what was held, after a person agreed."""
         ids, self.held = self.held, []
         self.by = self.by.with_consent()
         self.where = self.by.where
@@ -200,12 +201,12 @@ class _Erasure:
         return found
 
     def _living(self, ids: Sequence[str], known: Set[str]) -> list[Record]:
-        """Those of these that are not erased, wherever they lie, and their past texts."""
+        """Those of these that are not erased, in any place, and their past texts."""
         records = self.by.store.get(ids, everywhere(self.where.access.space))
         return self._with_pasts([record for record in records if record.state != "erased"], known)
 
     def _may_erase(self, records: Sequence[Record]) -> tuple[list[str], dict[str, str]]:
-        """The ids of those that this access may erase, and why not the others; what it may not read is only counted."""
+        """The ids that this access may erase, and the reasons for the others; what it may not read is only counted."""
         seen = [record.id for record in records if self.where.access.may_read(record.scope, record.home)]
         self.unseen |= {record.id for record in records}.difference(seen)
         if self.only_listed:
@@ -214,7 +215,7 @@ class _Erasure:
         return [record.id for record in mine], left
 
     def _quoting(self, whole: Sequence[Record]) -> list[Record]:
-        """Findings that stay and lose their snippets, which quote one of these."""
+        """Findings that stay but lose their snippets, which quote one of these."""
         if self.only_listed:
             return []
         sources = {id: source.number for id, source in self.lineage.quoting(whole) if id not in self.gone}
@@ -224,7 +225,7 @@ class _Erasure:
         return [record for record in mine if record.state != "erased"]
 
     def said(self) -> list[str]:
-        """What happens beside, and what was found and cannot be named."""
+        """Side effects, and what was found but cannot be named."""
         lost = [f"[id:{number}] loses its snippet, which quotes [id:{of}]" for number, of in self.quotes.items()]
         more = f" and {len(lost) - NAMED:,} more" if len(lost) > NAMED else ""
         hidden = f"derived from these and left, because this access may not read them: {len(self.unseen):,} memories"
@@ -250,7 +251,7 @@ class _Erasure:
         return found, left
 
     def _held(self, record: Record) -> str | None:
-        """Why a person has to agree to erase it."""
+        """Why a person has to agree before it is erased."""
         effect = Effect("erased", record, replace(record, state="erased"))
         return None if self.by.agreed is not None else reason_to_ask(effect, self.by)
 

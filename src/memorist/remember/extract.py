@@ -36,7 +36,7 @@ _OF_A_DATE = (  # "am 3. Juni", "am 3. und 4. Juni"
     r"|Sept?(?:ember)?|Okt(?:ober)?|Nov(?:ember)?|Dez(?:ember)?)\b)"
 )
 SENTENCE_END = re.compile(rf"[.!?…](?!{_OF_A_DATE})(?=[\"')\]”’]?(?:\s|$))[\"')\]”’]?|[。！？]|\n")
-# Abbreviations of ten languages, told by what stands before their last dot.
+# Abbreviations of ten languages, recognised by what precedes their last dot.
 _NAME_FOLLOWS = re.compile(
     r"(?<!\w)(?:[Dd]ra?|Mrs?|Ms|Mx|M|Mmes?|Mlles?|[Pp]rofa?|Mt|St|Ste|Sra?|Srta|Sig|Dott|Ing|Hr|Fr|Dhr|Mevr|Mw|mgr|inż|Av|Doç|Gen|Sen|Capt|Lt"
     r"|[Ee]\.\s?g|i\.\s?e|viz|cf|vs|approx|[Zz]\.\s?B|[Dd]\.\s?h|[Uu]\.\s?a|i\.\s?d\.\s?R|bzw|ggf|evtl|inkl|zzgl|ca|[Pp]\.\s?(?:ej|ex|es)|bijv"
@@ -276,7 +276,7 @@ def sentences(text: str) -> Iterator[tuple[int, int]]:
 
 
 def _abbreviates(text: str, at: int) -> bool:
-    """Whether the sign there is the dot of an abbreviation, and the sentence goes on."""
+    """Whether the dot there ends an abbreviation, so that the sentence continues."""
     after = text[at + 1 : at + 4].lstrip(" \u00a0")
     if text[at] != "." or not after:
         return False
@@ -324,8 +324,8 @@ def without_typed(text: str) -> str:
 
 
 def _typed(found: Finding, sentence: str, text: str, role: str | None) -> bool:
-    """Whether a person wrote this in their own words, and means it to last. What is pasted has many lines, is long, or stands in
-    quotes: somebody else may have written it."""
+    """Whether a person wrote this in their own words, and means it to last. Pasted text has many lines, is long, or is quoted:
+    somebody else may have written it."""
     own = role == "user" and QUOTES.isdisjoint(found.text) and (found.asked_for or found.kind in LASTING)
     return own and lasts(sentence, text)
 
@@ -345,12 +345,12 @@ def _is_answered(error: Finding, worked: Sequence[_Shell]) -> bool:
 
 
 def works_for(subject: str | None, files: Sequence[str], command: str) -> bool:
-    """Whether a command that worked shows that an error about this subject and these files is gone."""
+    """Whether a command that worked shows that an error about this subject and these files is resolved."""
     return subject == command or any(file in command for file in files)
 
 
 def _best(found: Sequence[Finding], most: int) -> list[Finding]:
-    """The most relevant; overlapping pieces and repeated words are one finding."""
+    """The most relevant ones; overlapping pieces and repeated words count as one finding."""
     kept: list[Finding] = []
     for each in sorted(found, key=lambda finding: (-finding.relevance, finding.start)):
         if not any(other.text == each.text or (other.start < each.end and each.start < other.end) for other in kept):

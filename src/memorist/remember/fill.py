@@ -1,7 +1,7 @@
-"""Changes that concern more than one record at a time: a merge, a cluster, a link.
+"""Changes that involve several records at a time: a merge, a cluster, a link.
 
-Each is filled into a change-set of its own, all of a step in one transaction under one batch, so what cannot be done is left whole
-and does not stop the others.
+Each is put into a change-set of its own; all of a step share one transaction and one batch. So a change that cannot be made is
+skipped as a whole and does not stop the others.
 """
 
 import time
@@ -16,19 +16,19 @@ from memorist.remember.edit import SWEPT_AT_ONCE, UNCHANGED
 from memorist.store.nouns import parts
 from memorist.store.where import Where
 
-A_STEP = 0.05  # seconds of a transaction after which nothing more is begun in it
+A_STEP = 0.05  # seconds into a transaction after which nothing more is begun in it
 PROBLEMS = (Refused, OutOfScope, Conflict, Invalid, NotFound, Held)
 
 
 @dataclass(frozen=True, slots=True)
 class Filling:
-    """One act for each of many memories. `fill` puts what belongs to it into the change-set, nothing to leave it as it is, or
-    raises `Refused` to say why."""
+    """One act for each of many memories. `fill` adds its changes to the change-set, adds nothing to leave the memory as it is,
+    or raises `Refused` to say why."""
 
     verb: str
     fill: Callable[[Record, Changes], None]
     because: str
-    where: Where  # must still match at the moment of the change
+    where: Where  # must still match when the change is made
     by: Caller
 
     def plan(self, ids: Sequence[str]) -> Report:
@@ -39,13 +39,13 @@ class Filling:
         return report
 
     def step(self, ids: Sequence[str], report: Report) -> tuple[Report, Sequence[str]]:
-        """Does it in one transaction, for the first of these at least, and adds what it did to the report. → the report, and the
-        ids for the next step: what one of them costs nobody can tell before, and others wait meanwhile."""
+        """Performs the act in one transaction, for at least the first of these, and adds the results to the report. → the
+        report, and the ids left for the next step, since the cost of each is unknown in advance and others wait meanwhile."""
         with self.by.writer.transaction():
             return self._all(ids, report, time.monotonic() + A_STEP)
 
     def _all(self, ids: Sequence[str], report: Report, until: float | None = None) -> tuple[Report, Sequence[str]]:
-        """Without an end nothing is written."""
+        """With `until=None`, nothing is written."""
         planned, left, batch = list(report.changed), dict(report.left), report.batch
         rest: Sequence[str] = ()
         for record in self.by.store.get(ids, self.where):
@@ -63,7 +63,7 @@ class Filling:
         return replace(report, changed=tuple(planned), left=left, batch=batch or None), rest
 
     def _problem(self, record: Record, changes: Changes) -> str | None:
-        """Fills the change-set; or why it stays as it is."""
+        """Fills the change-set; returns why nothing changes, if so."""
         try:
             self.by.access.must_write(record.scope, record.home)
             self.fill(record, changes)

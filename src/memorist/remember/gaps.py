@@ -1,9 +1,9 @@
-"""Questions that nothing answered, kept as records of the kind `gap`: what a memory lacks is worth to be known.
+"""Queries that nothing answered, kept as records of kind `gap`, because it is useful to know what a memory lacks.
 
-A gap lies where the question was asked, in the project or with the user it was asked for. It is redacted and journalled like any
-other record; the same question in other words makes it stronger, and a project keeps a few hundred. The question itself is in its
-data, which no index holds: else its words would be known here, and the next one to ask might be told that there is an answer.
-Whether it is answered by now is never stored: `gaps` asks.
+A gap lies where the query was made: in the project, or with the user it was made for. It is redacted and journalled like any
+other record; the same query in other words reinforces it, and a few hundred are kept per project. The query itself is in the
+record's data, which is not indexed: otherwise its words would be known here, and the next query might be told that there is an
+answer. Whether it is answered by now is never stored; `gaps` determines that.
 """
 
 from collections.abc import Sequence
@@ -22,15 +22,15 @@ from memorist.text.words import query_terms, tells_something
 
 GAP, QUESTION = "gap", "question"
 MOST_GAPS = 200  # of one place
-LONGEST_GAP = 500  # characters of a question
-SAME_QUESTION = 0.8  # of the words that two have, they share so many
-FEW_ANSWERS = 5  # that are looked at, for one that came since
+LONGEST_GAP = 500  # characters of a query
+SAME_QUESTION = 0.8  # the share of words that two have in common
+FEW_ANSWERS = 5  # answers that are examined, to find one that came later
 ROOM = "questions that came later found nothing either, and a few hundred are kept"
 
 
 @dataclass(frozen=True, slots=True)
 class Missed:
-    """A question that found nothing, and where it was asked."""
+    """A query that found nothing, and where it was made."""
 
     question: str
     scope: str | None
@@ -41,7 +41,7 @@ class Missed:
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Gap(Noun):
-    """A question that found nothing, how often it was asked, and what answers it by now."""
+    """A query that found nothing, how often it was made, and what answers it by now."""
 
     question: str
     asked: int
@@ -54,7 +54,7 @@ class Gap(Noun):
 
 
 def keep(missed: Missed, by: Caller) -> Outcome | None:
-    """Keeps it, unless it asked for nothing: small talk, or no words that tell anything."""
+    """Keeps it, unless it asked for nothing: small talk, or no informative words."""
     question = question_of(missed.question)[:LONGEST_GAP].strip()
     home = by.access.home
     if home is None or small_talk(question) or not tells_something(question):
@@ -71,18 +71,18 @@ def keep(missed: Missed, by: Caller) -> Outcome | None:
 
 
 def said(gap: Record) -> str:
-    """The question of a gap; that of one which somebody wrote by hand is its text."""
+    """The query of a gap; for one that somebody wrote by hand, its text."""
     return str(gap.data.get(QUESTION, gap.text))
 
 
 def _same(question: str, other: str) -> bool:
-    """Whether they are made of the same words, but for a few."""
+    """Whether they consist of the same words, apart from a few."""
     words, others = set(query_terms(question)), set(query_terms(other))
     return len(words & others) >= SAME_QUESTION * len(words | others)
 
 
 def _make_room(place: str, by: Caller) -> None:
-    """Puts those away that nobody asked for the longest."""
+    """Archives the gaps that were not asked for the longest."""
     where = by.where.also("kind", "eq", GAP).also("state", "eq", "active").also("scope", "eq", place)
     beyond = sum(by.store.count(where).values()) - MOST_GAPS
     for old in by.store.find(where, Order("updated", ascending=True), beyond) if beyond > 0 else ():
@@ -91,6 +91,6 @@ def _make_room(place: str, by: Caller) -> None:
 
 
 def listed(place: str, limit: int, by: Caller) -> Sequence[Record]:
-    """The gaps of a place, the one last asked first."""
+    """The gaps of a place, most recently asked first."""
     where = by.where.also("kind", "eq", GAP).also("state", "eq", "active").also("scope", "eq", place)
     return by.store.find(where, Order("updated"), limit)

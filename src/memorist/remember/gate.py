@@ -6,13 +6,13 @@ Everything after the bar is one transaction. Every surface, importer and job goe
 says what happened to it; a draft that cannot be accepted raises, and nothing of its batch is stored. In an import, and in a
 conversation that is handed in, only that draft is refused (`spare`): one bad line of a file does not stop the others.
 
-The origin of a text and the trust in it come from the access it came through, never from the text (`authority.py`): a role
-may lower the origin of a turn, and nothing raises it.
+The origin of a text and the trust in it depend on the access it came through, never on the text (`authority.py`): a role may
+lower the origin of a turn, and nothing raises it.
 
 When the same thing is said again, the active twin is reinforced and takes over what the new draft adds, unless the twin is the
-word of somebody more trusted; the user saying it makes it theirs. A forgotten one comes back only when the user says it again;
-from any other source it becomes a candidate beside it. Reading a file again adds nothing: existing memories stay as they are,
-and those forgotten or revised here stay forgotten or revised.
+word of somebody more trusted; if the user says it, it becomes the user's word. A forgotten twin comes back only when the user
+says it again; from any other source the text becomes a candidate beside it. Reading a file again adds nothing: existing
+memories stay as they are, and those forgotten or revised here stay forgotten or revised.
 """
 
 import re
@@ -60,8 +60,8 @@ from memorist.text.procedure import structured
 from memorist.text.twins import normalised
 from memorist.text.visible import quoted
 
-Given = TypeVar("Given")  # what a record was made from
-LONGEST_TOLD = 200  # characters of a text that was said in other words, in the journal
+Given = TypeVar("Given")  # the input that a record was made from
+LONGEST_TOLD = 200  # characters kept in the journal of a text that was said again in other words
 ERASED_TURN = (
     "its turn was erased here, and the same message does not bring it back; what is said anew has another id or place, or "
     "goes in with remember(…, session=…)"
@@ -80,7 +80,7 @@ KNOWN_ALREADY = {  # state of a twin → why a file does not add it again
 
 
 def drafts_of(many: Iterable[Draft | Mapping[str, Any] | str]) -> list[Draft]:
-    """What a caller hands in, as drafts; an error names the place."""
+    """A caller's input as drafts; an error names the position."""
     if isinstance(many, str | Mapping | Draft):
         raise Invalid(f"remember_many takes a list of drafts, not one {type(many).__name__}; remember takes one")
     drafts = []
@@ -111,7 +111,8 @@ def draft_of(given: Draft | Mapping[str, Any] | str) -> Draft:
 
 
 class Inferred(tuple[str, ...]):
-    """Tags that nobody named: the same draft under a key is the same, whether a design infers them or not."""
+    """Tags that the caller did not give. They do not count when a key is reused, so that the draft is the same whether or not
+    a design infers tags."""
 
     __slots__ = ()
 
@@ -120,7 +121,7 @@ OTHER_TEXT = "this idempotency key was used for another text"
 
 
 def scope_of(scope: str | None, user: str | None) -> str | None:
-    """The scope: `user="ann"` is short for `scope="user/ann"`."""
+    """The scope; `user="ann"` is short for `scope="user/ann"`."""
     if scope is not None and user is not None:
         raise Invalid("give scope or user, not both: user='ann' means scope='user/ann'")
     return f"user/{user}" if user is not None else scope
@@ -140,8 +141,8 @@ def admit(
     twins: Twins = "exact",
 ) -> list[Outcome]:
     """Stores the drafts in one transaction. `home` is the scope of drafts that name none; a given `batch` is continued.
-    `policy`: what happens to memories that contradict one another; `first`: the number of the first, for errors; `spare`: a
-    draft that cannot be accepted is refused, and the others are stored; `twins`: what counts as said again."""
+    `policy`: what happens to memories that contradict one another; `first`: the number of the first draft, for errors;
+    `spare`: a draft that cannot be accepted is refused, and the others are stored; `twins`: what counts as said again."""
     now, alone = by.now(), first == len(drafts) == 1
     drafts = [_about_files(draft, by, home) if draft.files else draft for draft in drafts]
     places = [None] if alone else range(first, first + len(drafts))
@@ -153,15 +154,15 @@ def admit(
     judge = partial(_sparing if spare else decide, twins=twins)
     try:
         return stored(drafts, cleaned, partial(judge, policy), by, now, batch)
-    except Held:  # what these would replace is most of a scope: then it is only flagged
+    except Held:  # they would replace most of a scope, so conflicts are only flagged
         return stored(drafts, cleaned, partial(judge, "flag"), by, now, batch)
 
 
 def admit_apart(
     drafts: Sequence[Draft], by: Caller, home: str, policy: Conflicts = "flag", twins: Twins = "exact"
 ) -> list[Outcome]:
-    """Stores drafts that have nothing to do with one another in one transaction, each in a batch of its own. If one of them cannot
-    be accepted, or a person has to be asked, it raises, and nothing is stored or asked: then each is admitted by itself."""
+    """Stores independent drafts in one transaction, each in a batch of its own. If one of them cannot be accepted, or a person
+    has to be asked, it raises and nothing is stored or asked; the caller then admits each by itself."""
     now, threads = by.now(), Threads(by, home)
     drafts = [_about_files(draft, by, home) if draft.files else draft for draft in drafts]
     clean = [_by_rule(checked(None, draft, by, home, now, threads), by) for draft in drafts]
@@ -174,15 +175,15 @@ def admit_apart(
 
 
 def _by_rule(record: Clean | Outcome, by: Caller) -> Clean:
-    """The record, about which nobody has to be asked."""
+    """The record, if nobody has to be asked about it; otherwise raises."""
     if isinstance(record, Outcome) or reason_to_ask(Effect("added", None, record), by):
         raise Refused("one of these has to be looked at by itself; admit them one by one")
     return record
 
 
 def admit_each(given: Sequence[tuple[Draft, Caller]], home: str, batch: str | None = None) -> list[Outcome]:
-    """Stores drafts that one actor hands in through several doors, in one transaction and in their order: each is checked, judged
-    and journalled by its own door. What contradicts another is flagged."""
+    """Stores drafts that one actor hands in through several doors, in one transaction and in order: each is checked, judged
+    and journalled by its own door. Contradictions are flagged."""
     if not given:
         return []
     now, threads = given[0][1].now(), Threads(given[0][1], home)
@@ -204,15 +205,15 @@ def admit_each(given: Sequence[tuple[Draft, Caller]], home: str, batch: str | No
 
 
 def _about_files(draft: Draft, by: Caller, home: str) -> Draft:
-    """The draft of a project's memory with digests of the files it is about, as they are now, so that it can be told when they
-    changed. What a file says has its own, and what a person approves later has those of when it was said."""
+    """Adds to a draft of a project's memory the digests of the files it is about, so that later changes can be noticed. A
+    draft from a file keeps the digests it has, and one that a person approves later keeps those from when it was said."""
     scope = draft.scope or home
     here = scope == by.access.home or (is_homed(str(scope)) and draft.home in (None, by.access.home))
     if not here or by.tools.folder.root is None or by.agreed is not None or by.access.origin in FROM_FILES:
         return draft
     try:
         hashes, data = by.tools.folder.hashes(checks.files(draft.files)), checks.data(draft.data)
-    except Invalid:  # which is told with the place of the draft
+    except Invalid:  # reported with the position of the draft
         return draft
     return replace(draft, data={**data, HASHES: hashes}) if hashes else draft
 
@@ -225,7 +226,7 @@ def stored(
     now: datetime,
     batch: str | None,
 ) -> list[Outcome]:
-    """What `settle` makes of the records, in one transaction that has read their twins."""
+    """The results of `settle` for the records, in one transaction that has read their twins."""
     clean = [record for record in cleaned if isinstance(record, Record)]
     return _settled(given, cleaned, settle, by, now, batch, by.writer.generations.ahead(clean))
 
@@ -260,13 +261,14 @@ def checked(
     threads: Threads | None = None,
     spare: bool = False,
 ) -> Clean | Outcome:
-    """The draft as a clean record; an error in one of many names its place, or is what became of it (`spare`)."""
+    """The draft as a clean record. An error names the position of the draft if there are several; with `spare` it is returned
+    as the outcome."""
     try:
         record = _record(draft, by.access, home, now, by.tools.kinds, threads)
         by.writer.refuse_secret(record.scope, "the scope")
         return by.writer.clean(record)
     except MemoristError as problem:
-        spared = spare and isinstance(problem, Invalid | Refused)  # a store that fails is an error, and refuses nothing
+        spared = spare and isinstance(problem, Invalid | Refused)  # a failing store is an error, not a refusal
         if spared or by.access.origin == "import":
             return Outcome("refused", str(problem))
         raise _told(place, problem) from problem
@@ -277,12 +279,13 @@ def _told(place: int | None, problem: MemoristError) -> MemoristError:
 
 
 def check(draft: Draft, by: Caller, home: str) -> None:
-    """Raises what `admit` would, as far as the draft alone can tell."""
+    """Raises what `admit` would, as far as the draft alone shows."""
     _record(draft, by.access, home, by.now(), by.tools.kinds)
 
 
 def _asked(draft: Draft, record: Clean | Outcome, by: Caller, home: str, policy: Conflicts) -> Clean | Outcome:
-    """The record, unless a person has to agree to it: then what became of it. What they agree to at once is their word."""
+    """The record, unless a person has to agree: then the outcome of asking. What they agree to at once is stored as their
+    word."""
     reason = None if isinstance(record, Outcome) else reason_to_ask(Effect("added", None, record), by)
     if isinstance(record, Outcome) or reason is None:
         return record
@@ -327,8 +330,8 @@ def _record(
 
 
 def _data(draft: Draft, kind: Kind, origin: Origin) -> Mapping[str, Any]:
-    """The data of the draft, with its triggers and its steps checked. What a file says is kept as it is, and does nothing where it
-    could not be used (`text/triggers.py`)."""
+    """The data of the draft, with its triggers and steps checked. Invalid data from a file is kept as it is and has no effect
+    (`text/triggers.py`)."""
     data = checks.data(draft.data)
     try:
         return structured(data, kind.name)
@@ -339,7 +342,7 @@ def _data(draft: Draft, kind: Kind, origin: Origin) -> Mapping[str, Any]:
 
 
 def _place(draft: Draft, who: Access, home: str) -> tuple[Scope, str | None]:
-    """The scope of the draft, and the project that it belongs to if it is a task, a session or an agent."""
+    """The scope of the draft, and for a task, session or agent the project it belongs to."""
     scope = Scope(draft.scope or home)
     belongs = who.home_of(scope) if draft.home is None else Scope(draft.home)
     if not is_homed(scope):
@@ -353,7 +356,7 @@ def _place(draft: Draft, who: Access, home: str) -> tuple[Scope, str | None]:
 
 
 def _brought_id(id: str, origin: Origin) -> str:
-    """Only an import may set ids, so that an export is the same memories wherever it is read."""
+    """Only an import may set ids, so that an export yields the same memories wherever it is read."""
     if origin != "import":
         raise Invalid("only imports set ids; leave the id out")
     if not isinstance(id, str) or not IS_ID.fullmatch(id):
@@ -363,7 +366,7 @@ def _brought_id(id: str, origin: Origin) -> str:
 
 def _provenance(draft: Draft, who: Access, kind: Kind, threads: Threads | None) -> Provenance:
     session = checks.optional_label(draft.session, "the session")
-    is_memory = kind.layer == MEMORY and not kind.append_only  # turns say their session, narratives what they follow
+    is_memory = kind.layer == MEMORY and not kind.append_only  # turns name their session, narratives what they follow
     return Provenance(
         actor=who.actor,
         surface=who.surface,
@@ -391,7 +394,7 @@ def decide(policy: Conflicts, draft: Draft, record: Clean, changes: Changes, twi
     seen = None if use is None else changes.keys.get(use.key) or store.key_use(use.key)
     if _was_erased(draft, record, seen, changes):
         return Outcome("refused", ERASED_TURN)
-    if use and seen and seen.outcome != "erased":  # as version 0.1.0 marked them; now the key goes with its record
+    if use and seen and seen.outcome != "erased":  # version 0.1.0 marked erased ones; now the key goes with its record
         if use.draft != seen.draft:
             _must_be_same(draft, record, seen, changes)
         return _repeated(seen, changes)
@@ -405,14 +408,14 @@ def decide(policy: Conflicts, draft: Draft, record: Clean, changes: Changes, twi
 
 
 def _strings_of(draft: Draft) -> Iterator[str]:
-    """Read only where a secret was found."""
+    """The texts of the draft; only read if a secret was found."""
     for name in DRAFT_FIELDS:
         yield from strings_in(getattr(draft, name))
 
 
 def _sparing(policy: Conflicts, draft: Draft, record: Clean, changes: Changes, twins: Twins = "exact") -> Outcome:
-    """As `decide`; a message whose id was used for another text is refused by itself. Where messages have no ids, another text
-    in the place of one means that all of them stand elsewhere: that is an error."""
+    """Like `decide`, but a message whose id was used for another text is refused on its own. If messages have no ids, another
+    text at the same position means that all of them have shifted, which is an error."""
     try:
         return decide(policy, draft, record, changes, twins)
     except Conflict:
@@ -424,9 +427,9 @@ def _sparing(policy: Conflicts, draft: Draft, record: Clean, changes: Changes, t
 
 
 def _key_use(draft: Draft, record: Record, changes: Changes) -> KeyUse | None:
-    if draft.key is None or draft.id is not None:  # then it is known by its id
+    if draft.key is None or draft.id is not None:  # it is identified by its id
         return None
-    # Of a turn: the same message, whoever hands it in again, and when.
+    # For a turn: the same message, whoever hands it in again, and whenever.
     same = changed(draft, agent=None, at=None) if record.kind == "turn" else draft
     said = MESSAGE_KEPT if record.kind == "turn" and names_message(draft.key) else ""
     key = _key(draft.key, record, record.origin, changes)
@@ -434,15 +437,15 @@ def _key_use(draft: Draft, record: Record, changes: Changes) -> KeyUse | None:
 
 
 def _key(key: str, record: Record, origin: Origin, changes: Changes) -> str:
-    """As a digest. Keys of other projects are separate, and a text of low trust takes no key away from others."""
+    """The key as a digest. Keys of different projects are separate, and a text of low trust takes no key away from others."""
     place = [record.scope] if record.home is None else [record.scope, record.home]
     door = [origin] if trust_of(origin) == "low" else []
     return changes.by.writer.digest(f"key {canonical([record.space, *place, *door, checks.label(key, 'the key')])}")
 
 
 def _was_erased(draft: Draft, record: Record, seen: KeyUse | None, changes: Changes) -> bool:
-    """Whether it is a message whose turn was erased here. One of low trust has a key of its own; it does not bring back either
-    what somebody trusted or a tool had said in that message."""
+    """Whether it is a message whose turn was erased here. A message of low trust has a key of its own, but it does not bring
+    back what somebody trusted, or a tool, had said in that message either."""
     if seen is not None or record.trust != "low" or draft.key is None or record.kind != "turn":
         return seen is not None and seen.outcome == ERASED_MESSAGE
     keys = [_key(draft.key, record, door, changes) for door in {"user", _BY_ROLE.get(draft.role or "", "user")}]
@@ -450,8 +453,8 @@ def _was_erased(draft: Draft, record: Record, seen: KeyUse | None, changes: Chan
 
 
 def _drafted(draft: Draft, record: Record, changes: Changes) -> str:
-    """A digest of what was handed in under a key. Of a turn, version 0.1.0 took the agent and the time in."""
-    # Checked values, not given ones: a list and a tuple of tags are the same draft.
+    """A digest of what was handed in under a key. For a turn, version 0.1.0 included agent and time."""
+    # Uses checked values, not raw ones: a list and a tuple of tags are the same draft.
     tags = () if isinstance(draft.tags, Inferred) else record.tags
     same = changed(draft, key=None, kind=record.kind, scope=record.scope, tags=tags, files=record.files, data={})
     said = repr(same) + canonical({name: value for name, value in record.data.items() if name != HASHES})
@@ -459,13 +462,13 @@ def _drafted(draft: Draft, record: Record, changes: Changes) -> str:
 
 
 def _must_be_same(draft: Draft, record: Record, seen: KeyUse, changes: Changes) -> None:
-    """As an older version saw it; of a memory that a text was erased of, nobody can tell."""
+    """Compares as an older version did. If a text of the memory was erased, nobody can tell."""
     if seen.draft and seen.draft != _drafted(draft, record, changes):
         raise Conflict(f"{OTHER_TEXT}; use a new key for a new text")
 
 
 def brought_before(id: str, changes: Changes) -> Outcome:
-    """A memory with this id exists: it stays as it is, and an erased one stays erased. Only a memory that was archived by
+    """A memory with this id exists. It stays as it is, and an erased one stays erased. Only a memory that was archived by
     undoing an import comes back with the next import."""
     record = next(iter(changes.by.store.get([id], changes.by.where)), None)
     if record is None:
@@ -478,7 +481,7 @@ def brought_before(id: str, changes: Changes) -> Outcome:
 
 
 def _repeated(seen: KeyUse, changes: Changes) -> Outcome:
-    """A draft whose key was used is there already. A turn that an undo took back is said again."""
+    """A draft whose key was used before exists already. A turn removed by an undo counts as said again."""
     by = changes.by
     stored = next(iter(by.store.get([seen.record], by.where)), None)
     record = changes.records.get(seen.record, stored)
@@ -520,7 +523,8 @@ def _add_or_reinforce(record: Clean, changes: Changes, twins: Twins) -> Outcome:
 
 
 def known_already(record: Record, same: Sequence[Record], kinds: Mapping[str, Kind]) -> Outcome | None:
-    """A twin in any state, except one that an undone import brought, or that its file had no more: it is said again."""
+    """The outcome for a twin in any state, except one whose import was undone or that disappeared from its file: then the text
+    is new."""
     same = [other for other in same if other.reason not in (UNDONE, REPLACED)]
     for state, because in KNOWN_ALREADY.items():
         twin = twin_of(record, same, kinds, None, state)
@@ -540,8 +544,8 @@ def _add(record: Clean, changes: Changes, because: str) -> Outcome:
 
 
 def _reinforce(twin: Record, record: Record, changes: Changes) -> Outcome:
-    """Counts the repetition, which starts the twin's clock again, and takes over new tags, files and the pin, where the twin is
-    not the word of somebody more trusted. The user saying it makes it the user's word."""
+    """Counts the repetition, which restarts the twin's clock. Takes over new tags, files and the pin, unless the twin is the
+    word of somebody more trusted. If the user says it, it becomes the user's word."""
     confirms = record.origin == "user" and twin.status == "candidate"
     because = _same(twin, record) + (", and the user confirmed it" if confirms else "") + where_said(record, changes)
     counters = replace(twin.counters, strength=twin.counters.strength + 1)
@@ -562,16 +566,16 @@ def _reinforce(twin: Record, record: Record, changes: Changes) -> Outcome:
 
 
 def _same(twin: Record, record: Record) -> str:
-    """What is there; and the words in which it was said this time, which are kept nowhere else."""
+    """Says that the text was there; if it was said in other words this time, quotes them, since they are kept nowhere else."""
     if normalised(twin.text) == normalised(record.text):
         return "the same text was there"
     return f"the same was there in other words; this time: {line(record.text, LONGEST_TOLD)}"
 
 
 def _as_the_user_says(twin: Record, record: Record) -> Record:
-    """The twin as the user's word. It holds as long as the user says. Where the user said it in other words, these stay; and of a
-    text that nobody vouched for nothing else stays that its writer attached to it: a pin, a kind or a title would become the
-    user's with it."""
+    """The twin as the user's word, with the validity the user gives. If the user used other words, these replace the text. If
+    nobody vouched for the twin, nothing else that its writer attached is kept either: a pin, a kind or a title would become
+    the user's."""
     if twin.origin == "user":
         return twin
     times = replace(twin.times, valid_from=record.times.valid_from, valid_to=record.times.valid_to)
@@ -582,19 +586,19 @@ def _as_the_user_says(twin: Record, record: Record) -> Record:
 
 
 def _asks(twin: Record, after: Record, changes: Changes) -> bool:
-    """Whether a person would have to agree to what the repetition adds: then it only counts."""
+    """Whether a person would have to agree to what the repetition adds; if so, it is only counted."""
     return reason_to_ask(Effect("reinforced", twin, after), changes.by) is not None
 
 
 def _seen_again(old: Mapping[str, Any], new: Mapping[str, Any]) -> Mapping[str, Any]:
-    """The data of a twin that was said again: of the files that it is about now, the digests of now; and all that brings it up."""
+    """The data of a twin that was said again: with the present digests of its files, and all triggers of both."""
     kept, seen = old.get(HASHES), new.get(HASHES)
     old = {**old, HASHES: {**(kept if isinstance(kept, Mapping) else {}), **seen}} if seen else old
     return with_triggers(old, new)
 
 
 def _bring_back(forgotten: Record, changes: Changes, because: str, said: Record | None = None) -> Outcome:
-    """Makes an archived record active again; where the user said it again, as the user's word."""
+    """Makes an archived record active again; if the user said it again (`said`), as the user's word."""
     back = replace(forgotten, state="active", reason=None)
     back = replace(_as_the_user_says(back, said), state="active", reason=None) if said else back
     changes.put(BROUGHT_BACK, forgotten, changes.stamped(forgotten, back), because)
@@ -605,5 +609,5 @@ def _bring_back(forgotten: Record, changes: Changes, because: str, said: Record 
 
 
 def origin_of(kind: str, role: str | None, who: Access) -> Origin:
-    """The access decides. The role of a turn may lower it: what a tool returned is a tool's, through any door."""
+    """The access decides. The role of a turn may lower it: what a tool returned is the tool's, through any door."""
     return least(who.origin, _BY_ROLE.get(role or "", who.origin)) if kind == "turn" else who.origin

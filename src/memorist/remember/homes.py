@@ -1,10 +1,10 @@
-"""Which project the tasks, sessions and agents of an older store belong to, and how a person says so.
+"""Which project the tasks, sessions and agents of an older store belong to, and how a person decides that.
 
-Up to 0.1.0 `task/42` was one scope for all projects. When such a store is opened for the first time, each of those memories is
-given the project it can be told to belong to: the only one of its space; the one that a finding names; or the one of all
-memories that are linked to its scope, come from the same session, task or agent, or were promoted from it. This is a change
-like any other, journalled and undone by `undo`. What two projects may lay claim to stays without a home: no project sees it,
-`doctor` lists it, and a person assigns it.
+Up to 0.1.0, `task/42` was one scope for all projects. When such a store is first opened, each of those memories is assigned to
+the project it can be shown to belong to: the only one of its space; the one that a finding names; or the one of all memories
+that are linked to its scope, come from the same session, task or agent, or were promoted from it. This is a change like any
+other, journalled and undone by `undo`. A memory that two projects may claim stays without a home: no project sees it, `doctor`
+lists it, and a person assigns it.
 """
 
 from collections.abc import Mapping, Sequence
@@ -25,10 +25,10 @@ TOLD_BY = "it was told by what belongs together"
 
 
 def settle(by: Caller) -> None:
-    """Gives homes to what a space keeps from before there were any, once."""
+    """Assigns homes to the memories of a space from before homes existed, once."""
     space = by.access.space
     keeper = by.through(Access(space, EVERYWHERE, EVERYWHERE, "admin", "memorist", surface="upgrade"))
-    keeper = replace(keeper, steward=True)  # whoever said a memory, it gets its home
+    keeper = replace(keeper, steward=True)  # assign a home whoever said the memory
     homes: dict[str, str] = {}
     scopes = homeless(keeper)
     projects = [scope for scope in by.store.count(keeper.where) if family_of(scope) == "project"] if scopes else []
@@ -42,7 +42,7 @@ def settle(by: Caller) -> None:
 
 
 def _told(records: Sequence[Record], around: set[str]) -> dict[str, str]:
-    """By id: the project that a finding is for; for the others the one project that speaks for all of them."""
+    """By id: the project that a finding names; for the others, the only project with a claim to all of them."""
     own = {record.id: _named_by(record) for record in records}
     every = around | {home for home in own.values() if home}
     common = next(iter(every)) if len(every) == 1 else None
@@ -66,8 +66,8 @@ def _named_by(record: Record) -> str | None:
 
 
 def _around(scope: str, records: Sequence[Record], moved: Mapping[str, set[str]], by: Caller) -> set[str]:
-    """The projects of the memories that are linked to these, were made in the same session or task or by the same agent, or
-    were promoted from there."""
+    """The projects of the memories that are linked to these, come from the same session, task or agent, or were promoted from
+    there."""
     family, _, name = scope.partition("/")
     asked = {(family, name)} | {("session", r.provenance.session) for r in records if r.provenance.session}
     found = [r for field, value in asked for r in by.store.find(by.where.also(field, "eq", value), Order("number"))]
@@ -77,7 +77,7 @@ def _around(scope: str, records: Sequence[Record], moved: Mapping[str, set[str]]
 
 
 def _moved_from(by: Caller) -> dict[str, set[str]]:
-    """Scope → the projects into which memories were promoted from it, by the journal."""
+    """Scope → the projects into which memories were promoted from it, according to the journal."""
     came: dict[str, str] = {}
     for event in newest_first(by.store):
         was = (event.before or {}).get("scope")
@@ -94,7 +94,7 @@ def _moved_from(by: Caller) -> dict[str, set[str]]:
 
 
 def assign(scope: str, project: str, by: Caller) -> Report:
-    """Gives what lies in that scope and belongs to no project to this one."""
+    """Assigns to this project what lies in that scope and belongs to none."""
     place, home = Scope(scope), Scope(project)
     if not is_homed(place) or family_of(home) != "project":
         raise Invalid(f"only a task, a session or an agent belongs to a project, not {place} to {home}")
@@ -114,7 +114,7 @@ def assign(scope: str, project: str, by: Caller) -> Report:
 
 
 def checked(by: Caller) -> list[Diagnosis]:
-    """For the doctor: what belongs to no project; its names are for those who may see every project, and for the user."""
+    """For the doctor: what belongs to no project. Names are shown only to those who may see every project, and to the user."""
     who, waiting = by.access, homeless(by)
     if not waiting:
         return []

@@ -1,11 +1,11 @@
-"""What a verdict about a question teaches: how one memory did for it, so that a like question is answered accordingly.
+"""What a verdict about a query teaches: how one memory did for it, so that similar queries are answered accordingly.
 
-A lesson is no vote. It belongs to the project in which the question was asked, and says nothing about the memory as such;
-`recall/stages/lessons.py` says what it does to an answer. It is kept in a row of its own, because the recall log is bounded:
-the question, what it was about, and how the verdicts stand, those of the user apart from those of all others. The journal
-has an event with the memory that says how they stood before, so `undo` takes a verdict back; it does not repeat the question.
+A lesson is not a vote. It belongs to the project in which the query was made, and says nothing about the memory as such;
+`recall/stages/lessons.py` applies it to an answer. It has a row of its own, because the recall log is bounded: the query, the
+memory, and the verdicts, those of the user apart from those of all others. The journal has an event of the memory with the
+previous verdicts, so `undo` can revert one; the event does not repeat the query.
 
-Who may teach: the user, what a person typed, and agents. A tool, a web page or a file may not: what it says is text.
+Who may teach: the user, what a person typed, and agents. A tool, a web page or a file may not: what it says is mere text.
 """
 
 from collections.abc import Sequence
@@ -21,13 +21,13 @@ from memorist.text.words import tells_something
 
 VERDICT, USE = 3, 1  # thirds of a verdict
 THIRDS = {"useful": VERDICT, "irrelevant": -VERDICT, "wrong": -VERDICT}
-THREE_VERDICTS = 3 * VERDICT  # either way: three verdicts say it all
-LONGEST = 500  # characters of a question
+THREE_VERDICTS = 3 * VERDICT  # either way: three verdicts are the maximum
+LONGEST = 500  # characters of a query
 NO_WORDS = "the question holds no words by which it could be recognised, so nothing was learnt"
 
 
 def reason_against(line: Receipt, by: Caller) -> str | None:
-    """Why this caller teaches nothing about this question."""
+    """Why this caller may not teach anything about this query."""
     who = by.access
     if RANK[who.origin] < RANK["agent"]:
         return f"this door is the {who.origin}'s, and only the user and agents say what helped for a question"
@@ -39,8 +39,7 @@ def reason_against(line: Receipt, by: Caller) -> str | None:
 
 
 def teach(changes: Changes, records: Sequence[Record], line: Receipt, thirds: int, because: str) -> list[Record]:
-    """Adds so many thirds of a verdict about each of these memories for that question. → those of which that says more than
-    was known."""
+    """Adds this many thirds of a verdict for that query about each of these memories. → those for which that changed anything"""
     by, taught = changes.by, []
     home, question = str(line.home), question_in(line)
     known = {each.record: each for each in by.store.lessons(line.space, home) if each.question == question}
@@ -59,12 +58,12 @@ def teach(changes: Changes, records: Sequence[Record], line: Receipt, thirds: in
 
 
 def question_in(line: Receipt) -> str:
-    """What was asked, without what was pasted around it."""
+    """The query, without what was pasted around it."""
     return question_of(line.query)[:LONGEST].strip()
 
 
 def take_back(changes: Changes, record: Record, told: Sequence[tuple[str, Sequence[int]]], because: str) -> bool:
-    """Lets the verdicts of these lessons stand as they did; False if all of them are gone, and teach nothing anyway."""
+    """Restores the earlier verdicts of these lessons; False if all of them are gone, and have no effect anyway."""
     rows = {lesson.id: lesson for lesson in changes.by.store.lessons(record.space)}
     for id, (users, others) in told:
         if id in rows:
@@ -74,7 +73,7 @@ def take_back(changes: Changes, record: Record, told: Sequence[tuple[str, Sequen
 
 
 def take_along(old: Scope, new: Scope, by: Caller) -> None:
-    """What was learnt in a project that has another name now. The old one keeps its own, for an undo."""
+    """Copies what was learnt in a project that now has another name. The old name keeps its lessons, for an undo."""
 
     def moved(lesson: Lesson) -> Lesson:
         places = tuple((new if scope == old else scope, new if home == old else home) for scope, home in lesson.places)

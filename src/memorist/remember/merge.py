@@ -1,8 +1,8 @@
-"""Two memories that say the same become one: the more trusted of them stays, with the votes of both and what the other
-brought along, and supersedes it.
+"""Merges two memories that say the same: the more trusted one stays, takes over the votes and additions of the other, and
+supersedes it.
 
-Nothing is deleted: the other one is in the archive, in `as_of` and in the journal, and one undo brings both back as they were. What
-an undo took back is a person's word, and is not done again.
+Nothing is deleted: the other one is in the archive, in `as_of` and in the journal, and one undo restores both. An undone merge
+counts as a person's decision, and is not repeated.
 """
 
 from collections.abc import Mapping
@@ -22,18 +22,19 @@ from memorist.store.protocol import Store
 from memorist.text.restated import Likeness, restates
 from memorist.worth import bounded
 
-MERGED = "merged"  # the verb of the one that stays
+MERGED = "merged"  # the verb for the one that stays
 SAYS_SAME = "it says the same as memory "
 WITHIN = "all of it is said in a longer memory"
 
 
 def order(record: Record) -> tuple[Any, ...]:
-    """Which of two stays, the first: what a person pinned, what is trusted more, what is confirmed, what is older."""
+    """Which of two stays, first: pinned by a person, more trusted, confirmed, older."""
     return not record.pinned, -RANK[record.origin], record.status != "confirmed", record.number
 
 
 def likeness(other: Record, keep: Record) -> Likeness | None:
-    """Whether `other` says the same as `keep`, or is wholly in it, and both are statements of one kind that hold at one time."""
+    """Whether `other` says the same as `keep` or is contained in it, if both are statements of one kind with the same
+    validity."""
     if not _comparable(other, keep) or RANK[keep.origin] < RANK[other.origin] or other.pinned:
         return None
     return restates(other.text, keep.text)
@@ -47,13 +48,13 @@ def _comparable(a: Record, b: Record) -> bool:
 
 
 def told_apart(a: Record, b: Record, store: Store) -> bool:
-    """Whether somebody has said how they stand to one another, or wants one of them back that was merged."""
+    """Whether somebody has said how the two relate, or undid a merge of one of them."""
     return told_how(a, b, store) or _taken_back(a, store) or _taken_back(b, store)
 
 
 def _taken_back(record: Record, store: Store) -> bool:
-    """Whether it was put away because another says the same, and somebody undid that. Of three that say the same, the third is
-    then no reason to put it away again."""
+    """Whether it was archived because another says the same, and somebody undid that. Then a third memory that says the same
+    is no reason to archive it again."""
     journal = store.journal(record=record.id)
     undone = {event.because for event in journal if event.verb == "undone"}
     return any(
@@ -62,7 +63,7 @@ def _taken_back(record: Record, store: Store) -> bool:
 
 
 def merge(other: Record, keep: Record, evidence: str, changes: Changes) -> None:
-    """Puts both into the change-set: `keep` with what both had, and `other` as superseded by it."""
+    """Adds both to the change-set: `keep` with what both had, and `other` as superseded by it."""
     for record in (other, keep):
         changes.by.access.must_write(record.scope, record.home)
         if record.state != "active":
@@ -78,8 +79,8 @@ def merge(other: Record, keep: Record, evidence: str, changes: Changes) -> None:
 
 
 def _joined(keep: Record, other: Record) -> Record:
-    """With the counters of both: what was said twice was said again; and with what the other one brought along, unless that comes
-    from somebody less trusted."""
+    """`keep` with the counters of both, since what was said twice was said again; and with the additions of the other one,
+    unless that is less trusted."""
     mine, its = keep.counters, other.counters
     sums = {each.name: getattr(mine, each.name) + getattr(its, each.name) for each in fields(Counters)}
     counters = bounded(Counters(**{**sums, "strength": sums["strength"] + 1}))
@@ -97,6 +98,6 @@ def _joined(keep: Record, other: Record) -> Record:
 
 
 def _with_digests(mine: Mapping[str, Any], its: Mapping[str, Any]) -> Mapping[str, Any]:
-    """The data of the one that stays, with the digests of the files of both."""
+    """The data of the one that stays, with the file digests of both."""
     digests = {**its.get(HASHES, {}), **mine.get(HASHES, {})}
     return {**mine, HASHES: digests} if digests else mine

@@ -1,8 +1,9 @@
-"""A whole project under another name: renamed, merged into another, or adopted by the checkout that it always was.
+"""Moves a whole project to another name: renamed, merged into another, or adopted by the checkout that it always was.
 
-Every memory of it moves, those of its tasks, sessions and agents too, in short transactions under one batch, with number, votes,
-links and past texts; `undo` takes it back. What the other project says already is not doubled: the memory arrives in the archive,
-unless it counts more than its twin, and then it stays where it was. Contradictions are flagged as in any other write.
+All its memories move, including those of its tasks, sessions and agents, in short transactions under one batch, with number,
+votes, links and past texts; `undo` reverts it. What the other project already says is not duplicated: the memory arrives in
+the archive, unless it outranks its twin, in which case it stays where it was. Contradictions are flagged as in any other
+write.
 """
 
 from collections.abc import Iterator, Mapping
@@ -21,7 +22,7 @@ from memorist.store import captures, checkouts, choices
 
 MOVED = "moved"
 TWIN = "the project it was merged into says the same"  # the reason of what arrived in the archive
-ADOPTER = "memorist"  # the actor of an adoption, so that a user's `undo` means what they did themselves
+ADOPTER = "memorist"  # the actor of an adoption, so that a user's `undo` refers to their own acts
 
 
 def rename(old: str, new: str, because: str, by: Caller, dry_run: bool) -> Report:
@@ -40,7 +41,7 @@ def merge(old: str, new: str, because: str, by: Caller, dry_run: bool) -> Report
 
 
 def adopt(old: str, new: str, by: Caller) -> Report:
-    """Brings the memories along that a checkout had under its former path. There may be none."""
+    """Moves the memories that a checkout had under its former path, if any."""
     by.writer.refuse_secret(new, "the project")
     because = f"the same checkout, which was {old}, is {new} now"
     everywhere = replace(by.access.over_the_space(by.access.surface), actor=ADOPTER)
@@ -48,13 +49,13 @@ def adopt(old: str, new: str, by: Caller) -> Report:
 
 
 def approved(details: Mapping[str, Any], by: Caller) -> Report:
-    """Moves the project that a person agreed to move: what was to be a rename does not become a merge meanwhile."""
+    """Moves the project as a person agreed; a rename does not turn into a merge meanwhile."""
     act = merge if details["merges"] else rename
     return act(details["old"], details["new"], details["because"], by, dry_run=False)
 
 
 def _pair(old: str, new: str, by: Caller) -> tuple[Scope, Scope, Caller]:
-    """The two projects, both of which the caller may write; and the caller with the rights to what is inside of them."""
+    """The two projects, both of which the caller may write; and the caller with rights to everything inside them."""
     source, target = (resolve_project(name, None).scope for name in (old, new))
     if source == target:
         raise Invalid(f"{source} cannot be moved to itself; name two projects")
@@ -79,12 +80,12 @@ def _move(old: Scope, new: Scope, because: str, by: Caller, dry_run: bool) -> Re
 
 
 def _moved(old: Scope, new: Scope, because: str, by: Caller, chosen: bool) -> Report:
-    """Moves it in portions. The first of them changes the name as well: what a killed process leaves behind is then named by the
-    empty answers in its folder, and can be merged. It is done for the owner of the store: whoever said a memory, it keeps its
-    project, and its trust."""
+    """Moves it in portions. The first one also changes the name, so that if the process is killed, empty answers in the folder
+    point to what remains, and it can be merged. Done on behalf of the store's owner: whoever said a memory, it keeps its
+    project and its trust."""
     by = replace(by, steward=True, agreed=None)
     sweep, report = _sweep(old, new, because, by), Report(MOVED)
-    with by.writer.transaction():  # also of a project that has no memories
+    with by.writer.transaction():  # also for a project without memories
         captures.take_along(old, new, by.store, by.access.space)
     for some in portions(_ids(old, by)):
         with by.writer.transaction():
@@ -101,13 +102,13 @@ def _sweep(old: Scope, new: Scope, because: str, by: Caller) -> Sweep:
 
 
 def _ids(project: Scope, by: Caller) -> list[str]:
-    """All that belongs to it: its own memories, and those of its tasks, sessions and agents."""
+    """Everything that belongs to it: its own memories, and those of its tasks, sessions and agents."""
     here = by.where.also("state", "in", LIVING)
     return [brief.id for field in ("scope", "home") for brief in by.store.briefs(here.also(field, "eq", project))]
 
 
 def _arrived(record: Record, old: Scope, new: Scope, by: Caller) -> Record:
-    """The record in its new project, in the archive where another memory of it says the same."""
+    """The record in its new project; archived if another memory there says the same."""
     moved = _in(new, record, old)
     if record.state != "active" or moved == record:
         return moved
@@ -132,14 +133,14 @@ def _in(new: Scope, record: Record, old: Scope) -> Record:
 
 
 def _standing(record: Record, twin: Record) -> Iterator[tuple[str, bool, bool]]:
-    """What makes a memory count more than another with the same text."""
+    """What makes a memory outrank another with the same text."""
     yield "the user's", record.origin == "user", twin.origin == "user"
     yield "confirmed", record.status == "confirmed", twin.status == "confirmed"
     yield "pinned", record.pinned, twin.pinned
 
 
 def _take_choices_along(old: Scope, new: Scope, by: Caller) -> None:
-    """Aliases, the budget and the like, where the new project has none of its own. The old one keeps its own, for an undo."""
+    """Copies aliases, the budget and the like unless the new project has its own. The old one keeps them, for an undo."""
     space = by.access.space
     had, has = (choices.chosen(by.store, space, scope) for scope in (old, new))
     joined = choices.Choices(
@@ -154,7 +155,7 @@ def _take_choices_along(old: Scope, new: Scope, by: Caller) -> None:
 
 
 def _told(report: Report, by: Caller) -> str | None:
-    """What the user should look at: memories that say the same, and those that contradict one another now."""
+    """What the user should check: memories that say the same, and those that now contradict each other."""
     moved = [each.id for each in report.changed]
     pairs = len(by.store.links(by.where.also("state", "eq", "active"), moved, "contradicts"))
     twins = len({brief.id for brief in by.store.briefs(by.where.also("reason", "eq", TWIN))} & set(moved))

@@ -1,9 +1,10 @@
-"""Said again in other words, and where it was said: for designs in which that reinforces what is there (`Design.twins`).
+"""Recognises what was said again in other words, and where, for designs in which that reinforces the existing memory
+(`Design.twins`).
 
-Two judges must agree. By words, the two make the same claim (`text/twins.py`): every number, name and negation is the same, no
-word stands in the place of another, and the new text says nothing beyond the old one, because what it said would be lost, nor the
-same of something else. By meaning, the old one is among the nearest few of all that the scope holds. How similar the vectors are
-is not asked: a floor that lets "tea" pass for "coffee" keeps true twins out. Without vectors words decide alone, and they are
+Two judges must agree. By words, both make the same claim (`text/twins.py`): every number, name and negation is the same, no
+word is replaced by another, and the new text says nothing beyond the old one, which would be lost, nor the same about
+something else. By meaning, the old one is among the nearest few of everything in the scope. There is no threshold on
+similarity: one low enough for true twins would let "tea" pass for "coffee". Without vectors words decide alone, and they are
 strict enough for that.
 """
 
@@ -25,7 +26,7 @@ MOST_ALIKE = 8  # by words
 
 
 def says_the_same(record: Record, changes: Changes) -> Record | None:
-    """The active memory of the same kind and scope that says what this one says; None if there is none."""
+    """The active memory of the same kind and scope that says the same; None if there is none."""
     if not may_be_disputed(record, changes) or len(record.text) > LONGEST_COMPARED:
         return None
     pending = [changes.records[id] for id in changes.told.nearest(record.text, MOST_ALIKE) if id in changes.records]
@@ -34,7 +35,7 @@ def says_the_same(record: Record, changes: Changes) -> Record | None:
 
 
 def _alike(record: Record, changes: Changes) -> list[Record]:
-    """Those that are alike by words, and by meaning where there are vectors."""
+    """Those similar by words and, if there are vectors, by meaning."""
     store, where = changes.by.store, everywhere(record.space)
     meant = set(near(record, changes))
     found = store.match(telling_words(record.text), [shelf_of(record)], where, MOST_ALIKE).scores
@@ -53,13 +54,13 @@ def _is_twin(old: Record, record: Record, changes: Changes) -> bool:
 
 
 def does_it_otherwise(record: Record, other: Record) -> bool:
-    """Whether it is a procedure with steps, or other parts, that the other one does not have: a second way, and no twin."""
+    """Whether it is a procedure whose steps or other parts differ from the other's: then it is a second way, and no twin."""
     parts = (name for name in PARTS_OF_PROCEDURE if record.data.get(name))
     return record.kind == PROCEDURE and any(record.data[name] != other.data.get(name) for name in parts)
 
 
 def with_triggers(old: Mapping[str, Any], new: Mapping[str, Any]) -> Mapping[str, Any]:
-    """The old data with all that brings either of them up, unless that is too much."""
+    """The old data with the triggers of both, unless these are too many."""
     said = list(dict.fromkeys((*said_in(old), *said_in(new))))
     return {**old, TRIGGERS: said} if said_in(new) and len(said) <= MOST_TRIGGERS else old
 
@@ -70,7 +71,7 @@ def labels_of_both(old: tuple[str, ...], new: tuple[str, ...]) -> tuple[str, ...
 
 
 def where_said(record: Record, changes: Changes) -> str:
-    """The session and the message in which it was said again, for the journal, as far as anybody knows them."""
+    """For the journal: the session and message in which it was said again, as far as known."""
     session, messages = record.provenance.session, record.provenance.messages
     if session is None:
         return ""
@@ -79,7 +80,7 @@ def where_said(record: Record, changes: Changes) -> str:
 
 
 def _last_message(session: str, changes: Changes) -> int | None:
-    """The number of the last turn of that session, from 0; None where none of its turns is here."""
+    """The number of the last turn of that session, from 0; None if none of its turns is here."""
     by = changes.by
     here = by.where.also("session", "eq", session).also("kind", "eq", "turn").also("home", "in", (None, by.access.home))
     count = sum(by.store.count(here).values())

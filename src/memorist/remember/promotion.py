@@ -1,19 +1,19 @@
-"""Findings and their promotion: moving a memory to a scope where more questions find it.
+"""Findings and their promotion: moving a memory to a scope where more queries find it.
 
-Rules found a finding in a text of a session (`extract.py`). It is a memory like any other: it passes the gate, is redacted
-and journalled, and can be undone. It is in the scope of its session, and its data names the rule that found it and the
-project it is for (`home`), so one project never gets what was found while working on another.
+A finding was found by rules in a text of a session (`extract.py`). It is a memory like any other: it passes the gate, is
+redacted and journalled, and can be undone. It is in the scope of its session, and its data names the rule that found it and
+the project it is for (`home`), so one project never gets what was found while working on another.
 
 Signals give a finding points; a preset sets how many it needs, and which findings are too short or unimportant to count.
 Findings that say the same in other words are one finding, so hearing it in a second session counts (`text/twins.py`).
-Repetition raises the points, never the trust. A finding is not promoted where its project already says the same, or where
-the same was forgotten, revised or undone.
+Repetition raises the points, never the trust. A finding is not promoted if its project already says the same, or if the same
+was forgotten, revised or undone.
 
 Findings with enough points go to their project: proposed by upkeep, or after a person agreed; those promoted automatically
-stay candidates. An explicit call moves any memory: a task's lesson to its project, a project's pattern to `global`. At the
-end of a task or session the caller keeps the memories they name or have pinned; the rest goes to the archive, in the same
-batch, so one `undo` reopens the task as it was. Nothing is kept just because it looks important. Findings wait on: that a
-session is over takes nothing from what was found in it. Where a project has switched this off, nothing is looked for.
+stay candidates. An explicit call moves any memory: a task's lesson to its project, a project's pattern to `global`. At the end
+of a task or session the caller keeps the memories they name or have pinned; the rest goes to the archive, in the same batch,
+so one `undo` reopens the task as it was. Nothing is kept just because it looks important. Findings keep waiting after their
+session has ended. If a project has switched this off, nothing is looked for.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
@@ -45,9 +45,9 @@ from memorist.worth import TYPED
 if TYPE_CHECKING:
     from memorist.remember.extract import Finding
 
-TOLD_IF_SO = ("resolved", "asked_for", TYPED)  # in a finding's data, where they are so
+TOLD_IF_SO = ("resolved", "asked_for", TYPED)  # in a finding's data, if true
 TOLD = ("rule", "home", "subject", "worked", *TOLD_IF_SO, "agents")  # the keys that mark a finding's data
-FINDINGS_AT_MOST = 10_000  # weighed at once, the newest
+FINDINGS_AT_MOST = 10_000  # weighed at once, newest first
 POINTS: Mapping[str, int] = {
     "user-intent": 5,
     "explicit-pin": 5,
@@ -64,7 +64,7 @@ DECLINED = "a person did not want it kept"
 STAY = ("project", "user", "global")  # scope families that do not end
 ENDING = ("task", "session")  # families whose end needs nobody's consent
 FINISHED = "finished"
-BY_MODEL = "a model's reading"  # what stands for the rule of a finding that a model made
+BY_MODEL = "a model's reading"  # in place of the rule, for a finding that a model made
 WAITS = "a finding, which waits to be promoted"
 
 
@@ -80,20 +80,20 @@ class Overheard(NamedTuple):
     message: int | None
     by: Caller
     found: "Sequence[Finding] | None" = None  # what a model found; None: rules look
-    read: bool = False  # a model has read it: of what rules find, only what a person asked for counts
+    read: bool = False  # a model has read it, so of the rules' findings only what a person asked for counts
 
 
 def keep_all(
     heard: Sequence[Overheard], session: str | None, home: str, direct: bool = False, batch: str | None = None
 ) -> list[Outcome]:
-    """Stores the findings of what one actor heard of a session, in one transaction, as candidates for `home`, in the order of the
-    texts; `direct`: in `home`, where any question finds them at once."""
+    """Stores the findings of what one actor heard in a session, in one transaction, as candidates for `home`, in the order of
+    the texts; with `direct`, in `home` itself, where any query finds them at once."""
     if session is None:
         raise Invalid("session is missing: findings belong to the session they were found in, such as session='s1'")
     if not heard:
         return []
     scope, by = Scope(f"session/{checks.label(session, 'the session')}"), heard[0].by
-    by.access.must_write(home, by.access.home_of(home))  # what is found is for there
+    by.access.must_write(home, by.access.home_of(home))  # findings are for there
     project = by.access.home_of(home) or home
     if not looks(home, by):
         return [Outcome("refused", f"findings are switched off for {project}; `/memory auto on` switches them on")]
@@ -104,7 +104,7 @@ def keep_all(
 
 
 def looks(home: str, by: Caller) -> bool:
-    """Whether anything is looked for there: not where that is switched off."""
+    """Whether anything is looked for there; False if that is switched off."""
     return chosen(by.store, by.access.space, by.access.home_of(home) or home).auto is not False
 
 
@@ -142,8 +142,8 @@ def _filled(common: Draft, found: "Finding", home: str) -> Draft:
 
 
 def _origin(role: str | None, who: Access) -> Origin:
-    """What rules read in a text is trusted like the text, and never as the user's own statement: who spoke may lower the
-    origin, and nothing raises it."""
+    """A finding is trusted like the text it is from, and never as the user's own statement: the role may lower the origin, and
+    nothing raises it."""
     return least("recorded", gate.origin_of("turn", role, who))
 
 
@@ -175,7 +175,7 @@ def findings(home: str | None, who: Access, tools: Tools) -> list[Record]:
 
 
 def _found(where: Where, tools: Tools) -> list[Record]:
-    """The newest of them, oldest first: where nothing expires, old ones must not keep new ones from being weighed."""
+    """The newest of them, oldest first: where nothing expires, old findings must not keep new ones from being weighed."""
     where = where.also("state", "eq", "active").also("status", "eq", "candidate")
     where = where.also("data.rule", "ne", None).also("data.home", "ne", None)
     found = tools.store.find(where, Order("created"), FINDINGS_AT_MOST)
@@ -265,7 +265,7 @@ def _worked(found: Iterable[Record]) -> Worked:
     for record in found:
         if record.data.get("worked") is True:
             commands = worked.setdefault(str(record.data["home"]), {})
-            commands[str(record.data.get("subject"))] = (record.times.created, record.number)  # they come oldest first
+            commands[str(record.data.get("subject"))] = (record.times.created, record.number)  # the oldest come first
     return worked
 
 
@@ -277,8 +277,8 @@ def preset_named(name: str) -> Preset:
 
 def _groups(found: Sequence[Record], over: Callable[[], bool]) -> list[list[Record]]:
     """Findings that say the same, for the same project and with the same trust: an untrusted text must neither borrow the
-    points of a trusted one nor lend it its doubts. Each is compared with the first of a group, so meanings cannot drift.
-    As many as there is time for, the oldest first."""
+    points of a trusted one nor lend it its doubts. Each is compared with the first of a group, so that meanings cannot drift.
+    As many as time allows, oldest first."""
     said, groups = Said(), list[list[Record]]()
     for record in takewhile(lambda _: not over(), found):
         claim, group = claim_of(record.text), (str(record.data["home"]), record.trust)
@@ -338,7 +338,7 @@ def _asked_for(record: Record) -> bool:
 
 
 def _claimed(record: Record) -> bool:
-    """Whether another door says that the user asked for it. That may be proposed, and is never promoted by itself."""
+    """Whether another door claims that the user asked for it. That may be proposed, but is never promoted automatically."""
     said = record.provenance.role == "user" and record.data.get("asked_for") is True
     return said and not _asked_for(record) and record.trust != "low"
 
@@ -375,7 +375,7 @@ _SIGNALS: Mapping[str, Callable[[Sequence[Record], Worked], bool]] = {
 
 
 def _later(found: Weighed) -> Weighed:
-    """Time is up: what its project says was not looked at."""
+    """Time is up, so what its project says was not checked."""
     because = f"{found.because}, but there was no time to look at what is known"
     return replace(found, outcome="waits", because=because) if found.outcome == "enough" else found
 
@@ -523,7 +523,7 @@ def finish(scope: str, outcome: str, keep: Sequence[Record], target: str, by: Ca
     users = _users(here, by)
     wanted = list(dict.fromkeys([*(record.id for record in keep), *_lasting(ends, here, by.tools), *users]))
     because = f"{ends} finished: {outcome}"
-    # Without the right to write there, a task can end that keeps nothing.
+    # Without the right to write there, only a task that keeps nothing can end.
     goes_to = by.access.must_write(target, by.access.home_of(target)) if wanted else target
     ender = replace(by, steward=True) if dry_run else _may_end(ends, here, because, by)
     if isinstance(ender, Report):
@@ -553,14 +553,15 @@ def _must_end(scope: str, home: str | None, keep: Sequence[Record], by: Caller) 
 
 
 def _may_end(scope: str, here: Where, because: str, by: Caller) -> Caller | Report:
-    """A task or a session may end, whoever spoke in it: for its owner. To end another place is to clear it."""
+    """A task or a session may be ended on behalf of the owner, whoever spoke in it. Ending any other place means clearing it."""
     if family_of(scope) in ENDING or by.access.origin == "user":
         return replace(by, steward=True)
     return consent.to_clear("forget", here, _ids(here, by.tools), because, by)
 
 
 def _outranking(users: Sequence[str], target: str, report: Report, by: Caller) -> dict[str, str]:
-    """What the user said and was not moved, because the project says the same in less trusted words: it stays, told by id."""
+    """What the user said that was not moved because the project says the same in less trusted words: it stays, and is listed
+    by id."""
     left = by.store.get([id for id in users if id in report.left], by.where)
     home = by.access.home_of(target)
     twins = {r.id: same_texts(by.store, r.space, target, home, [r.fingerprint]) for r in left}
@@ -572,7 +573,7 @@ def _outranking(users: Sequence[str], target: str, report: Report, by: Caller) -
 
 
 def _lasting(ends: str, here: Where, tools: Tools) -> list[str]:
-    """What is pinned, and the summary of a session: it is for those that follow. Neither keeps an untrusted text."""
+    """What is pinned, and the summary of a session, which is for later sessions. Neither applies to an untrusted text."""
     lasting = [here.also("pinned", "eq", True)]
     lasting += [here.also("kind", "eq", "summary")] if family_of(ends) == "session" else []
     vouched = ("trust", "ne", "low"), ("status", "eq", "confirmed")
@@ -580,7 +581,7 @@ def _lasting(ends: str, here: Where, tools: Tools) -> list[str]:
 
 
 def _users(here: Where, by: Caller) -> list[str]:
-    """What the user said in it, if somebody else ends it; turns aside, which lie in their session."""
+    """What the user said in it, if somebody else ends it; except turns, which stay in their session."""
     if by.access.origin == "user":
         return []
     kinds = by.tools.kinds

@@ -1,11 +1,11 @@
-"""Today's rules for secrets, applied to what was stored before they were known.
+"""Applies the present rules for secrets to what was stored before they existed.
 
-Revising would not do: it keeps the old text. So each memory that holds a secret gets its cleaned text under a new key, and what it
-was before is erased like any past text (`erase.py`): the journal, the recall log, the questions that wait, the index and the
-pages of the file forget it. A tombstone stands for that past text and names the events that were emptied, so that an audit can
+Revising would not do, since it keeps the old text. So each memory that holds a secret gets its cleaned text under a new key,
+and its former state is erased like any past text (`erase.py`): from the journal, the recall log, waiting questions, the index
+and the pages of the file. A tombstone stands for that past text and names the events that were emptied, so that an audit can
 tell this from tampering.
 
-It acts for the owner of the store, as upkeep does, and looks at all of the space; it tells only of what the access may read.
+It acts on behalf of the store's owner, as upkeep does, and examines the whole space; it reports only what the access may read.
 """
 
 import json
@@ -29,7 +29,7 @@ RESTORE = "a backup made before holds the secrets still: rescan again after rest
 
 
 def rescan(by: Caller, dry_run: bool = False) -> Report:
-    """Replaces every secret in what is stored; in a dry run says in which memories they are, and by which rule."""
+    """Replaces every stored secret; a dry run reports which memories hold one, and which rules found it."""
     by.writer.flush()
     interrupted = bool(checked(by.store, by.access.space))
     search = _Search(by)
@@ -51,15 +51,15 @@ def rescan(by: Caller, dry_run: bool = False) -> Report:
 
 @dataclass(slots=True)
 class _Search:
-    """What is looked for, and what was found on the way."""
+    """The secrets and what was found along with them."""
 
     by: Caller
     secrets: set[str] = field(default_factory=set)
     words: set[str] = field(default_factory=set)  # that no memory holds any more
-    readable: dict[str, int] = field(default_factory=dict)  # number of each memory that may be told of
+    readable: dict[str, int] = field(default_factory=dict)  # number of each memory that may be reported
 
     def memories(self) -> dict[str, set[str]]:
-        """The memories that hold a secret, or of which the journal or a link tells one, each with the rules that found it."""
+        """The memories that hold a secret, or whose journal or links do, each with the rules that found it."""
         held: dict[str, set[str]] = {}
         where, living = everywhere(self.by.access.space), set[str]()
         for record in self._get([brief.id for brief in self.by.store.briefs(where)], where):
@@ -81,7 +81,7 @@ class _Search:
             self.secrets.add(secret)
 
     def replace(self, ids: Sequence[str]) -> str | None:
-        """Puts the cleaned text in the place of each."""
+        """Replaces the texts by cleaned ones."""
         batch: str | None = None
         for some in parts(ids, AT_ONCE):
             with self.by.writer.transaction():
@@ -97,8 +97,8 @@ class _Search:
         return [link for link in dict.fromkeys(found) if link.evidence and self._holds([link.evidence])]
 
     def tell_others(self) -> None:
-        """Questions that wait, and those of lessons, are written without the secret; lines of the recall log that hold one
-        go."""
+        """Rewrites waiting questions, and the queries of lessons, without the secret; removes recall log entries that hold
+        one."""
         store, space = self.by.store, self.by.access.space
         for run in store.runs(space):
             if run.question is not None and self._holds(_strings(run)):
@@ -115,7 +115,7 @@ class _Search:
         return bool(found)
 
     def traces(self) -> set[bytes]:
-        """What to search the files for: the secrets, as they are and as JSON has them, and the words that went with them."""
+        """What to search the files for: the secrets, literally and as in JSON, and the words that went with them."""
         spelled = {json.dumps(secret, ensure_ascii=plain)[1:-1] for secret in self.secrets for plain in (True, False)}
         return {trace.encode("utf-8", "surrogatepass") for trace in self.secrets | spelled | self.words}
 

@@ -1,11 +1,11 @@
-"""Deciding questions, and what an approval does: one table from the verb of a question to a function. Beside questions, what an
-import brought waits for a person: its batch is confirmed or put away as a whole.
+"""Deciding questions, and what an approval does: one table from the verb of a question to a function. Besides questions,
+imports wait for a person: their batch is confirmed or archived as a whole.
 
 Only a person approves: an access with `origin="user"`. The approval is then that person's own act, under their name and with
 their rights, through the same gate as everything else; so it is journalled, can be undone, and happens once.
 
-An answer to a question of upkeep is kept where the next upkeep reads it: two memories that both hold are related as such, and a
-memory that still holds gets the digests of its files as they are now. So nobody is asked the same thing twice.
+The answer to a question of upkeep is kept where the next upkeep reads it: two memories that both hold are related as such, and
+a memory that still holds gets the present digests of its files. So nobody is asked the same thing twice.
 """
 
 import re
@@ -62,7 +62,7 @@ def decide(id: str, decision: str, by: Caller) -> Done:
 
 
 def decide_all(decision: str, by: Caller) -> list[Done]:
-    """All questions that wait, one after another; what cannot be done is told, and does not keep the others waiting."""
+    """Decides all waiting questions, one after another; what fails is reported, and does not stop the others."""
     return [_decided(each.id, decision, by) for each in consent.waiting(by.access, by.store)]
 
 
@@ -78,8 +78,8 @@ def is_batch(id: object) -> bool:
 
 
 def decide_batch(batch: str, decision: str | None, by: Caller) -> Report:
-    """What of a batch nobody vouches for: confirmed as the user's word, archived if it is denied, only shown without a
-    decision. What was changed since is left: a person who agrees to an import has not seen that. One undo takes it back."""
+    """The unvouched memories of a batch: confirmed as the user's word, archived if denied, only listed without a decision.
+    What was changed since is left, because a person who agrees to an import has not seen that. A single undo reverts it."""
     if decision not in (None, *DECISIONS):
         raise Invalid(f"there is no decision {quoted(decision)}; decide {' or '.join(DECISIONS)}")
     if decision is not None and by.access.origin != "user":
@@ -166,7 +166,7 @@ def _archived(ids: Sequence[str], because: str, where: Where, by: Caller) -> Rep
 
 
 def _still_needed(details: Mapping[str, Any], by: Caller) -> None:
-    """Who keeps what nobody referred to for long refers to it."""
+    """Counts a use: whoever keeps what nobody used for long needs it."""
     changes = Changes.of(by)
     for record in by.store.get(_reached(details, by)[0], by.where):
         changes.count("used", record, edit._used(record, changes.now), "a person wants to keep it")
@@ -188,7 +188,7 @@ def _merge(details: Mapping[str, Any], by: Caller) -> Report:
 
 
 def _change(details: Mapping[str, Any], by: Caller) -> Outcome:
-    """Sets the columns that a person agreed to, in the version that they were asked about."""
+    """Sets the columns that a person agreed to, in the version they were asked about."""
 
     def change(record: Record) -> Record:
         consent.must_be_at({details["id"]: details["version"]}, [record])
@@ -217,7 +217,7 @@ def _both_hold(details: Mapping[str, Any], by: Caller) -> None:
 
 
 def _resolved(details: Mapping[str, Any], keep: str, by: Caller) -> Outcome:
-    """Closes it as `resolve` does; a conflict that only upkeep saw is noted first, in the same batch."""
+    """Closes it as `resolve` does; a conflict that only upkeep saw is recorded first, in the same batch."""
     both, by = partial(conflicts.both_of, details, by), replace(by, batch=[])
     if not conflicts.links_between(*both(), by.store, ("contradicts", "supersedes")):
         edit.relate(both, "contradicts", by, 1.0, details["because"])
@@ -225,7 +225,7 @@ def _resolved(details: Mapping[str, Any], keep: str, by: Caller) -> Outcome:
 
 
 def _still_holds(details: Mapping[str, Any], by: Caller) -> None:
-    """The memories of the question get the digests that their files had when it was asked."""
+    """Gives the memories of the question the digests that their files had when it was asked."""
     changes = Changes.of(by)
     for record in by.store.get(list(details["hashes"]), by.where):
         if record.state == "active":
@@ -236,7 +236,7 @@ def _still_holds(details: Mapping[str, Any], by: Caller) -> None:
 
 
 def _retagged(details: Mapping[str, Any], by: Caller) -> Report:
-    """The memories of a scope bear one tag instead of several that mean the same."""
+    """Replaces several tags with the same meaning by one, on the memories of a scope."""
     others, kept = set(details["others"]), details["tag"]
 
     def retag(record: Record) -> Record:

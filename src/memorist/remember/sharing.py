@@ -1,9 +1,9 @@
-"""Tags that nobody named: what memories have in common without saying so, inferred where they were of use together and share none;
-and, where a memory is about files and has no tags, the language of these and the folder in which they lie.
+"""Infers tags that nobody named: for memories that were useful together but share no tag; and, for a memory about files
+without tags, the language of the files and the folder in which they lie.
 
-Of memories that were used together, only what each says itself is believed: a tag of one is given to another whose own words it
-is made of. Each gets one at most, and never one that was taken from it before. It is an edit like any other: journalled with its
-reason, and taken back by `undo` or `tag`.
+For memories that were used together, only their own words count: a tag of one is given to another that contains its words.
+Each gets at most one, and never one that was removed from it before. It is an edit like any other: journalled with its reason,
+and reverted by `undo` or `tag`.
 """
 
 from collections.abc import Iterator, Sequence
@@ -18,9 +18,9 @@ from memorist.remember.changes import Caller
 from memorist.remember.gate import Inferred
 from memorist.text.words import terms
 
-MOST_TAGS = 8  # a memory that has as many needs no more
+MOST_TAGS = 8  # a memory with this many needs no more
 FEW_TOGETHER = 10  # memories of one answer that are compared
-MOST_INFERRED = 3  # tags of the files of one memory
+MOST_INFERRED = 3  # tags inferred from the files of one memory
 LANGUAGES = {
     ending: language
     for language, endings in (
@@ -37,7 +37,7 @@ ANYWHERE = frozenset(
 
 
 def by_files(draft: Draft) -> Draft:
-    """The draft with tags by the files it is about, where it has files and no tags."""
+    """The draft with tags inferred from its files, if it has files and no tags."""
     if draft.tags or not isinstance(draft.files, list | tuple):
         return draft
     found = dict.fromkeys(tag for file in draft.files for tag in _tags_of(str(file)))
@@ -45,7 +45,7 @@ def by_files(draft: Draft) -> Draft:
 
 
 def _tags_of(file: str) -> Iterator[str]:
-    """The language of a file, and the innermost folder above it that tells what it is about."""
+    """The language of a file, and the innermost folder above it that says what it is about."""
     path = PurePath(file.replace("\\", "/"))
     ending = path.suffix.removeprefix(".").lower()
     if ending in LANGUAGES:
@@ -56,7 +56,7 @@ def _tags_of(file: str) -> Iterator[str]:
 
 
 def infer(ids: Sequence[str], by: Caller) -> list[Outcome]:
-    """Gives memories that were used together the one tag of theirs that says most of them."""
+    """Gives memories that were used together the one tag of theirs that fits most of them."""
     where = by.where.also("state", "eq", "active").also("kind", "ne", "turn")
     records = by.store.get(list(ids)[:FEW_TOGETHER], where)
     chosen = _closest(records)
@@ -69,14 +69,14 @@ def infer(ids: Sequence[str], by: Caller) -> list[Outcome]:
 
 
 def _closest(records: Sequence[Record]) -> str | None:
-    """The tag of one of them that says most of the others; None if two of them share one."""
+    """The tag of one of them that fits most of the others; None if two of them share one."""
     tags = sorted(tag for record in records for tag in record.tags)
     shared = len(set(tags)) < len(tags)
     return None if shared or len(records) < 2 else max(tags, key=lambda tag: len(_told(tag, records)), default=None)
 
 
 def _told(tag: str, records: Sequence[Record]) -> list[Record]:
-    """Those that hold the words of a tag, and have room for it."""
+    """Those that contain the words of a tag and have room for it."""
     words = set(terms(tag))
     return [
         record
@@ -88,7 +88,7 @@ def _told(tag: str, records: Sequence[Record]) -> list[Record]:
 def _tagged(record: Record, tag: str, because: str, by: Caller) -> Outcome | None:
     had = (event.before or {} for event in by.store.journal(record=record.id))
     if any(tag in before.get("tags", ()) for before in had) or not by.access.may_write(record.scope, record.home):
-        return None  # somebody took it away, or it is not ours to tag
+        return None  # somebody removed it, or it is not ours to tag
     find, keeper = partial(edit.newest, record.id, by), replace(by, steward=True)
     try:
         return edit.edit(find, "tagged", lambda now: replace(now, tags=(*now.tags, tag)), keeper, because)

@@ -1,10 +1,11 @@
-"""What was used together hangs together: a relation between two memories that one answer needed is made, or grows stronger.
+"""Relates memories that are used together: a relation between two memories that one answer needed is created, or strengthened.
 
-Only *used* counts, never shown: what is shown together would be tied for being shown, and shown for being tied. A relation grows by
-a part of what is left and never quite becomes certain; what loosens with time is computed when it is read (`worth.bond`).
+Only *use* counts, never being shown: otherwise memories would be related for being shown, and shown for being related. A
+relation grows by a share of what is left and never becomes quite certain; how it loosens with time is computed on reading
+(`worth.bond`).
 
-Nobody climbs by it. Only memories that somebody vouches for are tied, by the user and by agents, and not by a tool, a page or a
-file: its texts would be tied to trusted ones by being shown beside them. A relation that a person made keeps its evidence.
+Nobody can climb by it. Only vouched-for memories are related, by the user and by agents, but not by a tool, a page or a file:
+its texts would be related to trusted ones by being shown beside them. A relation that a person made keeps its evidence.
 """
 
 import re
@@ -23,17 +24,17 @@ from memorist.store.where import everywhere
 from memorist.text.patterns import regex
 from memorist.worth import vouched_for
 
-FIRST_USE = 0.3  # the weight of a relation that one use together makes
-GROWTH = 0.2  # of what is left to STRONGEST, with every further one
-STRONGEST = 0.9  # a person may say more
-TIED_AT_ONCE = 6  # memories of one answer that are tied to one another
-TIED_AT_MOST = 60  # relations of a memory: what has so many gets no more by use
+FIRST_USE = 0.3  # the weight of a relation after one use together
+GROWTH = 0.2  # the share of what is left to STRONGEST, with every further one
+STRONGEST = 0.9  # a person may set more
+TIED_AT_ONCE = 6  # memories of one answer that are related to each other
+TIED_AT_MOST = 60  # relations of a memory; with so many, use adds no more
 TOGETHER = regex(r"used together (\d{1,6})×", re.ASCII)
 
 
 @dataclass(frozen=True, slots=True)
 class UsedTogether:
-    """Memories that were just of use for the question of a receipt, and the batch in which that was noted."""
+    """Memories that were just useful for the query of a receipt, and the batch in which that was noted."""
 
     receipt: str
     ids: tuple[str, ...]
@@ -41,9 +42,9 @@ class UsedTogether:
 
 
 def credit(receipt: str, ids: Sequence[str], by: Caller, batch: str | None = None) -> int:
-    """Ties what was just found to be of use for the question of a receipt, TIED_AT_ONCE of them at most, to each other and to what
-    was before, as far as the caller may and they may be tied: `used` names several at once, and `feedback` one after the other.
-    → how many relations were made or grew"""
+    """Relates what was just found useful for the query of a receipt (at most TIED_AT_ONCE) to each other and to what was found
+    earlier, as far as the caller may and they may be related: `used` names several at once, `feedback` one after the other. →
+    how many relations were created or grew"""
     line = receipt_of(receipt, by.access, by.store)
     fresh = list(dict.fromkeys(ids))[:TIED_AT_ONCE]
     before = [id for id in _of_use(line, by) if id not in ids][:TIED_AT_ONCE]
@@ -52,7 +53,7 @@ def credit(receipt: str, ids: Sequence[str], by: Caller, batch: str | None = Non
 
 
 def _of_use(line: Receipt, by: Caller) -> list[str]:
-    """What was used under the receipt, or found useful for its question since it was asked."""
+    """What was used under the receipt, or found useful for its query since."""
     used = [id for id in line.ids if by.store.key_use(use_key(line.id, id)) is not None]
     question = lessons.question_in(line)
     learnt = by.store.lessons(line.space, line.home) if line.home is not None else []
@@ -74,19 +75,19 @@ def _tie(pairs: Sequence[tuple[str, str]], evidence: str, by: Caller, batch: str
 
 
 def _ends(pairs: Iterable[tuple[str, str]], by: Caller) -> dict[str, Record]:
-    """Those that may be tied, by their ids."""
+    """Those that may be related, by id."""
     records = by.store.get(list(dict.fromkeys(chain.from_iterable(pairs))), by.where)
     return {record.id: record for record in records if _may_be_tied(record, by)}
 
 
 def _may_be_tied(record: Record, by: Caller) -> bool:
-    """A turn hangs together with its neighbours by itself."""
+    """Whether it is an active, vouched-for memory that may be written; turns are connected to their neighbours anyway."""
     is_memory = record.state == "active" and by.tools.kinds[record.kind].layer == MEMORY
     return is_memory and vouched_for(record) and by.access.may_write(record.scope, record.home)
 
 
 def _grow(a: Record, b: Record, ties: Sequence[Tie], evidence: str, changes: Changes) -> None:
-    """Makes or strengthens the relation of the two, whichever way it goes."""
+    """Creates or strengthens the relation of the two, in either direction."""
     between = [tie for tie in ties if (tie.here, tie.there, tie.kind) == (a.number, b.number, "relates_to")]
     if not between:
         if max((tie.degree for tie in ties if tie.here in (a.number, b.number)), default=0) < TIED_AT_MOST:
@@ -102,7 +103,7 @@ def _grow(a: Record, b: Record, ties: Sequence[Tie], evidence: str, changes: Cha
 
 
 def _told_again(before: str | None, evidence: str) -> str | None:
-    """One time more; what a person gave as evidence stays."""
+    """The evidence for one more use; what a person gave as evidence stays."""
     counted = TOGETHER.match(before or "")
     return before if counted is None and before else _said(int(counted[1]) + 1 if counted else 1, evidence)
 

@@ -1,8 +1,8 @@
-"""Which narrative a session is at: a memory that is written meanwhile names it in its provenance.
+"""Which narrative a session is at, so that a memory written meanwhile names it in its provenance.
 
-Narratives lie where the memories of the project lie, those of a user's session with the user, and each names its session; those
-that name none are a thread of their own. A store in which nobody ever told one knows that by a setting, so that other writes do
-not look for any.
+Narratives lie with the memories of the project, or for a user's session with the user, and each names its session; those that
+name none are a thread of their own. A setting says whether a store has any narratives, so that other writes need not look for
+them.
 """
 
 from dataclasses import field
@@ -24,14 +24,14 @@ def narratives_in(home: str, by: Caller) -> Where:
 
 @dataclass(slots=True)
 class Threads:
-    """Which narrative each session is at, looked up once for a batch of drafts."""
+    """The narrative that each session is at, looked up once for a batch of drafts."""
 
     by: Caller
     home: str
     _known: dict[str | None, str | None] = field(default_factory=dict)
 
     def at(self, session: str | None) -> str | None:
-        """The id of the narrative that a memory of this session belongs to. What a file brings belongs to none of here."""
+        """The id of the narrative that a memory of this session belongs to. Text from a file belongs to no narrative."""
         if session not in self._known:
             self._known[session] = self._look_up(session)
         return self._known[session]
@@ -41,5 +41,5 @@ class Threads:
         if by.access.origin in FROM_FILES or not by.store.setting(has_narratives(by.access.space)):
             return None
         here = narratives_in(place_of(session, self.home, by.access, by.store), by)
-        last = by.store.find(here.also("session", "eq", session), Order("number"), 1)  # by arrival: clocks differ
+        last = by.store.find(here.also("session", "eq", session), Order("number"), 1)  # by arrival, since clocks differ
         return last[0].id if last else None

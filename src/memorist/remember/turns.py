@@ -1,14 +1,14 @@
-"""A conversation as programs hand it to a model, messages with a role and a content, as the turns of a session.
+"""Turns a conversation, as programs pass it to a model (messages with a role and a content), into the turns of a session.
 
-Messages are dicts, the objects of the vendors' libraries, or any objects with these attributes, as OpenAI (also the items of its
-Responses), Anthropic, Google and LangChain have them. A content is a text or a list of blocks. Texts are kept. What a tool returned
-is a turn of the role `tool`, also where it stands in a message of the user's: the role of a turn may lower its origin, and a tool
-must not speak as the user. Structure that a tool returned is kept as JSON. A message may say when it was said. Thoughts are not
+Messages are dicts, the objects of the vendors' libraries, or any objects with these attributes, as used by OpenAI (including
+the items of its Responses), Anthropic, Google and LangChain. A content is a text or a list of blocks. Texts are kept. What a
+tool returned is a turn of role `tool`, even inside a user's message: the role of a turn may lower its origin, and a tool must
+not speak as the user. Structure that a tool returned is kept as JSON. A message may say when it was said. Thoughts are not
 said to anybody, and are not kept.
 
-A session keeps the whole of it (`whole_of`, for `ingest`): a call of a tool is a turn of its own, which its result names, and a
-picture is kept by its address or name, never by its bytes. There one bad message is refused and the others are kept.
-`remember` keeps what was said, without calls and pictures, all of it or nothing.
+A session keeps everything (`whole_of`, for `ingest`): a tool call is a turn of its own, which its result names, and a picture
+is kept by its address or name, never by its bytes. There one bad message is refused and the others are kept. `remember` keeps
+what was said, without calls and pictures, all of it or nothing.
 """
 
 import hashlib
@@ -31,7 +31,7 @@ ROLES = {
     "developer": "system", "tool": "tool", "function": "tool",
 }  # fmt: skip
 SHAPE = '{"role": "user", "content": "…"}'
-# What is read of a message or a block.
+# What is read from a message or a block.
 TIMES = ("timestamp", "at", "created_at", "create_time")
 ATTRIBUTES = (
     "id", "role", "type", "name", "content", "parts", "text", "thought", "output", "tool_calls", "tool_call_id", "call_id",
@@ -45,11 +45,11 @@ OTHERS_CALL_IT = {
     "fileUri": "url", "file_uri": "url", "mimeType": "media_type", "mime_type": "media_type", "response": "content",
 }  # fmt: skip
 TOOL = "tool"
-WITH_BYTES = ("source", "resource", "file", "input_audio")  # where a block has them
-ENCRYPTED = "encrypted_content"  # which only the vendor can read
-GIVEN = ("input", "arguments", "args", "action", "queries", "code")  # what a call hands to its tool
-HOLDING = ("messages", "contents", "input")  # what a request calls its messages
-# Google's parts have no type: what they are called says what they are. → the type that others give them
+WITH_BYTES = ("source", "resource", "file", "input_audio")  # where a block has bytes
+ENCRYPTED = "encrypted_content"  # only the vendor can read it
+GIVEN = ("input", "arguments", "args", "action", "queries", "code")  # what a call passes to its tool
+HOLDING = ("messages", "contents", "input")  # names under which a request has its messages
+# Google's parts have no type; their name says what they are. → the type that others use
 OF_GOOGLE = {
     "functionCall": "function_call", "function_call": "function_call", "functionResponse": "tool_result",
     "function_response": "tool_result", "inlineData": "image", "inline_data": "image", "fileData": "image",
@@ -57,36 +57,36 @@ OF_GOOGLE = {
 }  # fmt: skip
 
 
-OF_MESSAGE = re.compile(r"session/.*/(?:at:\d+|id:(?P<id>.*))", re.DOTALL)  # the keys that `key_of` makes
+OF_MESSAGE = re.compile(r"session/.*/(?:at:\d+|id:(?P<id>.*))", re.DOTALL)  # the keys made by `key_of`
 LIKE_A_DIGEST = re.compile(
     r"(?:\w+[:-])?(?:[0-9a-f]{32}|[0-9a-f]{40}|[0-9a-f]{56}|[0-9a-f]{64}|[0-9a-f]{96}|[0-9a-f]{128}"
     r"|[\w+/-]{43}=?|[\w+/-]{86}(?:==)?|[0-9a-f]{8}-[0-9a-f]{4}-[35][0-9a-f]{3}-[0-9a-f]{4}-[0-9a-f]{12})",
     re.IGNORECASE | re.ASCII,
 )
 MESSAGE = "message"  # where the data of a turn has the id of its message
-WHERE = ("branch", "folder")  # what it has of where the agent worked, if its message says so
+WHERE = ("branch", "folder")  # where the agent worked, if its message says so
 
 
 class Uttered(NamedTuple):
-    """A turn in the making: who, what, and what a session keeps beside it."""
+    """A turn in the making: who, what, and what a session keeps along with it."""
 
     role: str
     text: str
     data: Mapping[str, Any] = {}
 
 
-Pieces = Callable[[Mapping[str, Any], int], Iterator[Uttered]]  # what of a message is kept
+Pieces = Callable[[Mapping[str, Any], int], Iterator[Uttered]]  # the parts of a message to keep
 
 
 def is_conversation(given: Any) -> bool:
-    """Whether it is messages, or one: anything but a text that can be gone through, or that has what a message has."""
+    """Whether it is one or several messages: anything iterable except text, or anything with the attributes of a message."""
     return not isinstance(given, str | bytes | bytearray) and (
         isinstance(given, Iterable) or _as_dict(given) is not None
     )
 
 
 def turns_of(messages: Any, common: Draft) -> list[Draft | Outcome]:
-    """The turns, each with what is common to all; of a message without any text, what is to be said about it."""
+    """The turns, each with the fields common to all; for a message without any text, a remark."""
     messages = inside(messages)
     _must_be_turns(messages, common)
     turns: list[Draft | Outcome] = []
@@ -96,8 +96,8 @@ def turns_of(messages: Any, common: Draft) -> list[Draft | Outcome]:
 
 
 def whole_of(messages: Any, common: Draft) -> list[tuple[int, Draft | Outcome]]:
-    """The turns as a session keeps them, each with the number of its message and a key by the id or the place of that; of a
-    message that is none, why it is refused."""
+    """The turns as a session keeps them, each with the number of its message and a key made from the message's id or position;
+    for an invalid message, why it is refused."""
     messages = inside(messages)
     _must_be_turns(messages, common)
     turns: list[tuple[int, Draft | Outcome]] = []
@@ -123,7 +123,7 @@ def _silent(number: int) -> Outcome:
 
 
 def inside(given: Any) -> Any:
-    """The messages of a request or a log that holds them by a name, as OpenAI, Anthropic and Google call them."""
+    """The messages inside a request or log, under the names that OpenAI, Anthropic and Google use."""
     if not isinstance(given, Mapping) or "role" in given or "type" in given:
         return given
     return next((given[name] for name in HOLDING if isinstance(given.get(name), list)), given)
@@ -132,21 +132,21 @@ def inside(given: Any) -> Any:
 def _must_be_turns(messages: Any, common: Draft) -> None:
     if common.session is None:
         raise Invalid("messages are kept as the turns of a session; name it, such as session='2026-05-01'")
-    if common.kind not in ("fact", "turn") or common.role is not None:  # fact: nothing was said about it
+    if common.kind not in ("fact", "turn") or common.role is not None:  # fact is the default kind
         raise Invalid("messages are turns, each with its own role; leave kind and role out")
     if not is_conversation(messages):
         raise Invalid(f"a conversation is a list of messages such as {SHAPE}, not {quoted(messages)}")
 
 
 def role_of(role: Any) -> str:
-    """One of the four roles, by any name that they have."""
+    """One of the four roles, from any name used for it."""
     if not isinstance(role, str) or role not in ROLES:
         raise Invalid(f"there is no role {quoted(role)}; roles are {', '.join(ROLES)}")
     return ROLES[role]
 
 
 def call_of(name: Any, given: Any, id: Any = None) -> Uttered:
-    """A call of a tool as a turn: readable, and with its structure where that can be kept."""
+    """A tool call as a turn: readable, and with its structure if that can be kept."""
     arguments = _read(given)
     told = {"id": id, "name": checks.label(name, "the name of a tool"), "input": arguments}
     text = f"{name}({_json(arguments) if arguments is not None else ''})"
@@ -159,7 +159,7 @@ def call_of(name: Any, given: Any, id: Any = None) -> Uttered:
 
 
 def _read(given: Any) -> Any:
-    """The arguments of a call, which some write as JSON in a text."""
+    """The arguments of a call, which some vendors write as JSON text."""
     if isinstance(given, str):
         with suppress(ValueError, RecursionError):
             return json.loads(given)
@@ -167,24 +167,25 @@ def _read(given: Any) -> Any:
 
 
 def key_of(session: str, id: str | None, number: int = 0, place: int = 1) -> str:
-    """The key of a turn of that session: by the id of its message, else by its number, and by the place in that message."""
+    """The key of a turn in that session: made from the id of its message, otherwise its number, and the position in that
+    message."""
     return f"{session}/{'' if place == 1 else f'{place}/'}" + (f"at:{number}" if id is None else f"id:{id}")
 
 
 def names_message(key: str) -> bool:
-    """Whether it is the key of a turn by the place of its message, or by an id that tells nothing of what was said."""
+    """Whether it is the key of a turn by the position of its message, or by an id that reveals nothing of the content."""
     found = OF_MESSAGE.fullmatch(key)
     return found is not None and (found["id"] is None or not may_tell(found["id"]))
 
 
 def may_tell(id: str) -> bool:
-    """Whether the id of a message may hold what it says, or a digest of that, by which guesses could be checked: ids that programs
-    draw hold no blanks, and digests are known by their lengths. Of a UUID, versions 3 and 5 are digests."""
+    """Whether the id of a message may reveal what it says, literally or by a digest that could verify guesses. Ids drawn by
+    programs contain no blanks, and digests are recognised by their lengths. Of UUIDs, versions 3 and 5 are digests."""
     return any(map(str.isspace, id)) or LIKE_A_DIGEST.fullmatch(id) is not None
 
 
 def _of_message(made: list[Draft], message: Mapping[str, Any], number: int) -> list[Draft]:
-    """The turns of one message, each with a key of its own, so that a conversation can be sent again when it has grown."""
+    """The turns of one message, each with a key of its own, so that a conversation can be sent again after it has grown."""
     id = message.get("id")
     named = id if isinstance(id, str) and id else None
     told = {} if named is None else {MESSAGE: named}
@@ -198,7 +199,7 @@ def _of_message(made: list[Draft], message: Mapping[str, Any], number: int) -> l
 
 
 def pieces_of(given: Any, role: str | None, first: int | None) -> list[tuple[str | None, Any, int | None]]:
-    """Who said it, what was said, and the number of its message: of a text, or of each in a conversation from `first` on."""
+    """Speaker, content and message number: of a text, or of each message in a conversation from `first` on."""
     if not is_conversation(given):
         return [(role, given, first)]
     if role is not None:
@@ -227,7 +228,7 @@ def _message(given: Any, number: int) -> Mapping[str, Any]:
 
 
 def _is_item(message: Mapping[str, Any]) -> bool:
-    """Whether it says by its type what it is, as LangChain's messages do, and calls, outputs and thoughts in OpenAI's Responses."""
+    """Whether its type says what it is, as in LangChain's messages, and calls, outputs and thoughts in OpenAI's Responses."""
     return isinstance(message.get("type"), str) and message["type"] not in (*TEXT_TYPES, "message")
 
 
@@ -238,7 +239,7 @@ def _turn(said: Uttered, message: Mapping[str, Any], at: datetime | None, common
 
 
 def _time(message: Mapping[str, Any], number: int) -> datetime | None:
-    """When it was said, if the message tells: a time as text, or seconds since 1970."""
+    """When it was said, if the message says so: a time as text, or seconds since 1970."""
     name = next((name for name in TIMES if message.get(name) is not None), None)
     if name is None:
         return None
@@ -251,14 +252,14 @@ def _time(message: Mapping[str, Any], number: int) -> datetime | None:
 
 
 def _with_keys(turns: list[Draft | Outcome], key: str | None) -> list[Draft | Outcome]:
-    """Each with a key of its own, so that a conversation can be sent again when it has grown."""
+    """Each with a key of its own, so that a conversation can be sent again after it has grown."""
     if key is None:
         return turns
     return [replace(turn, key=f"{key}/{n}") if isinstance(turn, Draft) else turn for n, turn in enumerate(turns, 1)]
 
 
 def _said(pieces: Iterable[Uttered]) -> Iterator[Uttered]:
-    """What was said in a message, and in which role; what stands together in one role is one turn."""
+    """What was said in a message, and in which role; adjacent pieces in one role form one turn."""
     for (who, _), some in groupby(pieces, key=lambda piece: (piece.role, _alone(piece))):
         said = _joined(who, list(some))
         if not is_blank(said.text):
@@ -275,7 +276,7 @@ def _whole(message: Mapping[str, Any], number: int) -> Iterator[Uttered]:
 
 
 def _alone(piece: Uttered) -> object:
-    """What makes a piece a turn of its own: that it is a call, which is like no other, or the result of one."""
+    """What makes a piece a turn of its own: it is a call, or the result of one."""
     return object() if "call" in piece.data else piece.data.get("result")
 
 
@@ -326,7 +327,7 @@ def _blocks(role: str, content: Any, number: int) -> Sequence[Any]:
 
 
 def _of_google(block: Mapping[str, Any]) -> Mapping[str, Any]:
-    """A part of Google's as others write it. Its calls may have no id: then the result names the tool."""
+    """A part in Google's format, converted to that of others. Its calls may have no id; then the result names the tool."""
     name = (
         None if block.get("type") else next((name for name in OF_GOOGLE if isinstance(block.get(name), Mapping)), None)
     )
@@ -339,7 +340,7 @@ def _of_google(block: Mapping[str, Any]) -> Mapping[str, Any]:
 
 def _block(role: str, block: Mapping[str, Any], number: int, told: Mapping[str, Any]) -> Iterator[Uttered]:
     kind = str(block.get("type") or "")
-    if kind.endswith("tool_result"):  # also of the tools that a vendor's server runs
+    if kind.endswith("tool_result"):  # also for tools that a vendor's server runs
         yield from _content(TOOL, _texts(block.get("content")), number, block.get("tool_use_id"))
     elif kind.endswith(CALLS):
         yield _call(block)
@@ -350,7 +351,7 @@ def _block(role: str, block: Mapping[str, Any], number: int, told: Mapping[str, 
 
 
 def _words_in(role: str, block: Mapping[str, Any]) -> str | None:
-    """What a block says: its text, a refusal, or the structure that a tool returned."""
+    """The words of a block: its text, a refusal, or the structure that a tool returned."""
     if _is_text(block):
         return str(block["text"])
     if block.get("type") == "refusal":
@@ -361,7 +362,7 @@ def _words_in(role: str, block: Mapping[str, Any]) -> str | None:
 
 
 def _holds_bytes(block: Mapping[str, Any]) -> bool:
-    """Whether it is a document or a sound, by its bytes."""
+    """Whether it is a document or a sound given by its bytes."""
     inner = next((each for name in WITH_BYTES if isinstance(each := block.get(name), Mapping)), block)
     return any(name in inner for name in ("data", "blob", "file_data"))
 
@@ -371,8 +372,8 @@ def _json(given: Any) -> str:
 
 
 def _calls(message: Mapping[str, Any]) -> Iterator[Uttered]:
-    """The calls that stand beside the content, as OpenAI and LangChain have them. The older ones have no id, and their result
-    names the tool."""
+    """The calls besides the content, as in OpenAI's and LangChain's format. The older ones have no id, and their result names
+    the tool."""
     calls, older = message.get("tool_calls"), message.get("function_call")
     older = {**older, "id": older.get("name")} if isinstance(older, Mapping) else None
     for given in (*calls, older) if isinstance(calls, list | tuple) else (older,):
@@ -382,7 +383,7 @@ def _calls(message: Mapping[str, Any]) -> Iterator[Uttered]:
 
 
 def _call(block: Mapping[str, Any]) -> Uttered:
-    """A call, as OpenAI, Anthropic, Google or LangChain write it; that of a vendor's own tool is called by its type."""
+    """A call in the format of OpenAI, Anthropic, Google or LangChain; that of a vendor's own tool is named by its type."""
     inner = _as_dict(block.get("function")) or _as_dict(block.get("custom")) or block
     given = next((inner[name] for name in GIVEN if inner.get(name) is not None), None)
     named = inner.get("name") or str(block.get("type") or "").removesuffix("_call")
@@ -390,7 +391,7 @@ def _call(block: Mapping[str, Any]) -> Uttered:
 
 
 def _image(block: Mapping[str, Any]) -> str:
-    """Where the picture is, or what it is: its bytes are not kept."""
+    """Where the picture is, or what it is; its bytes are not kept."""
     inside = block.get("image_url") or block.get("source") or block
     where = inside if isinstance(inside, str) else _where(_as_dict(inside) or {}, block)
     return where if not where.startswith("data:") else _digest(where.partition(";")[0][5:], where)
@@ -412,14 +413,14 @@ def _is_text(block: Mapping[str, Any]) -> bool:
 
 
 def _texts(content: Any) -> Any:
-    """What a tool returned, without the results of other tools inside: so deep nobody nests them but to break something."""
+    """What a tool returned, without the results of other tools inside: nobody nests these so deeply except to break something."""
     if not isinstance(content, list | tuple):
         return content
     return [each for each in content if (_as_dict(each) or {}).get("type") != "tool_result"]
 
 
 def _as_dict(given: Any) -> Mapping[str, Any] | None:
-    """A message or a block; those of the vendors' libraries are pydantic models."""
+    """A message or a block as a mapping; those of the vendors' libraries are pydantic models."""
     if isinstance(given, Mapping):
         return given
     if hasattr(given, "model_dump"):

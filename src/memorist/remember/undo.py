@@ -1,9 +1,9 @@
-"""Undo: each event of a batch holds the previous values, so a batch can be taken back, newest event first.
+"""Undo: each event of a batch holds the previous values, so a batch can be reverted, newest event first.
 
 Added memories are archived; changed ones get their old values; a revised memory gets its old text back from the superseded
-record. A memory that was changed again since is left alone and named: undoing it would lose the later change. An undo is a
-batch like any other and can be undone itself. A large one takes many transactions; if it was cut off between two of them, an undo
-without a name goes on with it.
+record. A memory that was changed again since is left alone and reported: undoing it would lose the later change. An undo is a
+batch like any other and can be undone itself. A large one takes many transactions; if it was cut off between two of them, an
+undo without a name continues it.
 """
 
 from collections import Counter
@@ -30,21 +30,21 @@ from memorist.store.where import Where, everywhere
 from memorist.store.writer import DOOR, SALT, Clean, door_of
 
 BESIDE = {*COUNTERS, "last_used", "other", "lesson"}  # in an event that left the row as it was
-TOLD = {"was", "now", SALT, DOOR}  # in an event, beside what changed
+TOLD = {"was", "now", SALT, DOOR}  # in an event, besides what changed
 UNDID = "undid "
-ITSELF = "its own undo"  # instead of a batch: that is what changed a memory since
+ITSELF = "its own undo"  # in place of a batch: what changed a memory since
 FEW_NAMED = 3  # reasons in an error
-UNDONE_AT_ONCE = 500  # events that are looked through
+UNDONE_AT_ONCE = 500  # events that are examined at a time
 
 
 @dataclass(frozen=True, slots=True)
 class Acts:
-    """What is kept of a batch while it is undone: not its events, of which there may be a hundred thousand."""
+    """What is kept of a batch while it is undone; not its events, of which there may be a hundred thousand."""
 
     first: Event
-    ids: Mapping[str, None]  # of its memories; the one that was changed last comes first
-    added: Sequence[str]  # those that it added
-    doors: Set[Origin]  # that changed a memory: who added one, its own origin tells
+    ids: Mapping[str, None]  # of its memories, most recently changed first
+    added: Sequence[str]  # the memories that it added
+    doors: Set[Origin]  # that changed a memory; a memory's own origin shows who added it
     is_own: bool  # this actor did some of it, through this door
 
 
@@ -77,7 +77,7 @@ def _few(reasons: Iterable[str]) -> str:
 
 
 def acts_of(batch: str, by: Caller) -> Acts:
-    """Read once, in pages, all of it at the same moment."""
+    """Reads the batch once, in pages, all at the same moment."""
     ids, added, doors, is_own = dict[str, None](), list[str](), set[Origin](), False
     with by.store.moment():
         for event in newest_first(by.store, batch):
@@ -92,8 +92,8 @@ def acts_of(batch: str, by: Caller) -> Acts:
 
 
 def _reason_to_ask(acts: Acts, by: Caller) -> str | None:
-    """Why a person has to agree before any of it is undone: a more trusted door did it, or most of a scope would go that
-    another actor added."""
+    """Why a person has to agree before any of it is undone: a more trusted door did it, or it would remove most of a scope
+    that another actor added."""
     door = max(acts.doors, key=RANK.__getitem__, default=by.access.origin)
     if RANK[door] > RANK[by.access.origin]:
         return f"it was done through a door that is the {door}'s"
@@ -127,15 +127,15 @@ def _asked(batch: str, reason: str, first: Event, report: Report, by: Caller) ->
 
 
 def _as_then(first: Event, by: Caller) -> Caller:
-    """With the rights that it takes: upkeep works on the whole space, and so does a person's undo of it; a project that was
-    moved goes back where it was."""
+    """The caller with the rights it takes: upkeep works on the whole space, so a person's undo of it does too; a project that
+    was moved goes back to where it was."""
     moved = any(map(by.access.may_write, checkouts.named_by(first.batch, by.store)))
     kept = first.surface == "upkeep" and (by.access.origin == "user" or by.access.role == "admin")
     return by.through(by.access.over_the_space(by.access.surface)) if kept or moved else by
 
 
 def _named(name: str, by: Caller) -> str:
-    """A batch, one of whose memories may be read: of any other not even its existence is told."""
+    """The name of a batch that has a readable memory; the existence of any other is not revealed."""
     if not isinstance(name, str):
         raise Invalid(f"the name of a batch is text such as 'b12', not {type(name).__name__}")
     batch = name.strip()
@@ -179,7 +179,7 @@ def _last_action(by: Caller) -> str:
 
 
 def _batches(store: Store) -> Iterator[Event]:
-    """Of each batch the newest event, the newest batch first."""
+    """The newest event of each batch, newest batch first."""
     batch: str | None = None
     for event in newest_first(store):
         if event.batch != batch:
@@ -188,7 +188,8 @@ def _batches(store: Store) -> Iterator[Event]:
 
 
 def _is_left(newest: Event, who: Access, tools: Tools) -> bool:
-    """Whether anything of its batch can be undone by them: a writable memory that is not erased, with its previous values."""
+    """Whether anything of its batch can still be undone by them: a writable memory that is not erased, with its previous
+    values."""
     found = False
     for some in chunks(newest_first(tools.store, newest.batch, newest.seq + 1)):
         told = [event.record for event in some if event.before is not None or event.because is not None]
@@ -200,11 +201,11 @@ def _is_left(newest: Event, who: Access, tools: Tools) -> bool:
 
 
 def _is_cut_off(batch: str, undo: str, undone: Set[str], by: Caller) -> bool:
-    """Whether that undo of a batch ended between two of its transactions: a memory is left that it would have taken back."""
+    """Whether that undo of a batch ended between two of its transactions: a memory is left that it would have reverted."""
     if len(by.store.journal(batch=batch, limit=FIRST + 1)) <= FIRST:  # one transaction
         return False
     acts = acts_of(batch, by)
-    if acts.first.verb == "undone" and _undone_by(acts.first) in undone:  # what came back was taken back again
+    if acts.first.verb == "undone" and _undone_by(acts.first) in undone:  # what came back was removed again
         return False
     undoing = _Undo(batch, acts.ids, _as_then(acts.first, by), acts.is_own)
     done = {event.record for event in newest_first(by.store, undo)}
@@ -213,10 +214,10 @@ def _is_cut_off(batch: str, undo: str, undone: Set[str], by: Caller) -> bool:
 
 
 def _can_go(events: Sequence[Event], undoing: "_Undo") -> bool:
-    """Whether one of their memories can be taken back by them, and was not yet."""
+    """Whether they can still revert one of these events' memories."""
     told, by = {event.record: event for event in events}, undoing.by
     ours = [each for each in by.store.get(list(told), by.where) if not _outranks(told[each.id], each, by.access)]
-    # What was added and is undone by now is told without its journal.
+    # What was added and is undone by now can be recognised without its journal.
     left = (each for each in ours if told[each.id].verb != "added" or each.reason != UNDONE)
     return any(map(undoing.would_return, left))
 
@@ -233,7 +234,7 @@ def chunks(events: Iterable[Event]) -> Iterator[list[Event]]:
 
 
 def _outranks(event: Event, record: Record | None, who: Access) -> bool:
-    """Whether a more trusted door did it: the origin of a memory tells who added it."""
+    """Whether a more trusted door did it; the origin of a memory shows who added it."""
     return record is not None and RANK[record.origin if event.before is None else door_of(event)] > RANK[who.origin]
 
 
@@ -247,8 +248,8 @@ def _undone_by(event: Event) -> str:
 
 
 def changed_since(journal: Sequence[Event], batch: str) -> str | None:
-    """The batch that changed the memory after this one, if any. Batches that were undone since do not count, nor do votes,
-    uses and links where the batch changed none."""
+    """The batch that changed the memory after this one, if any. Batches undone since do not count, nor do votes, uses and
+    links if this batch changed none."""
     undone: set[str] = set()
     restored = {name for event in journal if event.batch == batch for name in _named_in(event)}
     for event in reversed(journal):
@@ -270,15 +271,15 @@ def _named_in(event: Event) -> set[str]:
 
 @dataclass(frozen=True, slots=True)
 class _Return:
-    """One memory as it is and as it will be: links to write (with what they were), and links to remove."""
+    """One memory in its present and its future state: links to write (with their former values), and links to remove."""
 
     record: Record
     after: Record  # with its counters
     past: Record | None = None  # the record that holds the text to bring back
     links: tuple[tuple[Link, Link | None], ...] = ()
     gone: tuple[Link, ...] = ()
-    lessons: tuple[tuple[str, Sequence[int]], ...] = ()  # and how their verdicts stood
-    fresh: Clean | None = None  # the next version, where its row changes
+    lessons: tuple[tuple[str, Sequence[int]], ...] = ()  # with their former verdicts
+    fresh: Clean | None = None  # the next version, if its row changes
 
 
 @dataclass(frozen=True, slots=True)
@@ -290,7 +291,7 @@ class _Undo:
     changed: list[Planned] = field(default_factory=list)
     left: dict[str, str] = field(default_factory=dict)  # id → why it stays as it is
     held: list[str] = field(default_factory=list)  # why a person has to agree to some of it
-    into: list[str] = field(default_factory=list)  # the batch of the undo, once there is one
+    into: list[str] = field(default_factory=list)  # the batch of the undo, once it exists
 
     @property
     def because(self) -> str:
@@ -321,7 +322,7 @@ class _Undo:
         return Planned(id, returns[0].record.number, self.because)
 
     def would_return(self, record: Record) -> bool:
-        """Whether this memory, alone, can be taken back now; nothing is written."""
+        """Whether this memory alone can be reverted now; nothing is written."""
         if record.superseded_by in self.ids:
             return False
         try:
@@ -355,7 +356,7 @@ class _Undo:
         return [own, *(self._without(past, self._events(told), changes) for past, told in pasts)]
 
     def _must_be_ours(self, back: _Return) -> None:
-        """Raises `Held` where a person has to agree. A memory with nothing but other links counts as changed, too."""
+        """Raises `Held` if a person has to agree. A memory for which only links change counts as changed, too."""
         record, fresh = back.record, back.fresh
         counted = fresh is None and (back.after != record or (back.lessons and not back.links and not back.gone))
         effect = Effect("undone", record, fresh or back.after, bool(counted))
@@ -415,7 +416,7 @@ class _Undo:
         return found[0]
 
     def _put(self, back: _Return, changes: Changes) -> None:
-        """Puts the changes, with everything that an undo of this undo needs."""
+        """Adds the changes, with everything needed to undo this undo."""
         record = back.record
         taken = lessons.take_back(changes, record, back.lessons, self.because) if back.lessons else False
         if back.fresh is not None:

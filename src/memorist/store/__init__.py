@@ -1,1 +1,1 @@
-"""Where memories rest. `protocol.py` says what a store does; every store passes `memorist.testing.StoreContract`."""
+"""Storage of memories. `protocol.py` says what a store does; every store passes `memorist.testing.StoreContract`."""

@@ -1,7 +1,7 @@
-"""What came of asking a language model, kept with the store: whoever asks for the status sees what any process met.
+"""Statistics about language model calls, kept with the store so that `status` shows what any process met.
 
-It is a setting of the store, one for each space: counts, the calls and tokens of the day, and the last failure in words that name
-no content.
+It is one setting of the store per space: counts, the calls and tokens of the day, and the last failure in words that reveal no
+content.
 """
 
 import json
@@ -22,12 +22,12 @@ log = logging.getLogger("memorist")
 
 
 def port(chat: Chat | None, writer: Writer, clock: Callable[[], datetime], space: str) -> ChatPort:
-    """The way to a model, of a memory that is open."""
+    """The access to a model for an open memory."""
     return ChatPort(chat, writer.redact, clock, lambda: known(writer.store, space))
 
 
 def keep(port: ChatPort, store: Store, space: str) -> None:
-    """Keeps what was counted since the last time. A busy store gets it later."""
+    """Stores what was counted since the last time. If the store is busy, this is done later."""
     more = port.taken() if store.writable else None
     if more is None:
         return
@@ -48,7 +48,7 @@ def known(store: Store, space: str) -> Tally:
 
 
 def add(more: Tally, store: Store, space: str) -> None:
-    """Adds to it; in a transaction of its own that need not outlast a power cut."""
+    """Adds to the statistics, in a transaction of its own that need not survive a power cut."""
     with store.transaction(durable=False, wait=NOTES_WAIT):
         total = asdict(known(store, space).with_more(more))
         store.write(Commit(settings={_name(space): canonical(total)}))

@@ -1,9 +1,10 @@
-"""The transcripts of agents that are read as they grow, each with how far it was read.
+"""The transcripts of agents that are read as they grow, and how far each was read.
 
-A hook only notes that there is one; whoever has time reads it: the next session that starts, a compaction, or `memorist upkeep`.
-One that was read to its end stays known, so that its session can go on without its past being read again.
-They are settings of the store, one for each project, so that a transcript goes where its agent worked. Which project that is, the
-folder says in which a session began: an agent goes into others, and what was said in one project is no other's.
+A hook only notes that a transcript exists; it is read by whoever has time: the next session that starts, a compaction, or
+`memorist upkeep`. A transcript that was read to its end stays known, so that its session can go on without its past being read
+again. This is one setting of the store per project, so that a transcript goes to the project where its agent worked. The
+project is determined by the folder in which a session began: an agent moves to other folders, but what was said in one project
+belongs to no other.
 """
 
 import json
@@ -22,33 +23,33 @@ from memorist.store.where import canonical
 
 OUT = "yes"
 TOLD_OUT = "hooks say and keep nothing in this project; `memorist on --here` takes it in again"
-MOST_CAPTURES = 500  # of a project; the oldest that were read to their end go, and no others
-MARKED = 1024  # bytes before the place up to which a transcript was read
-MOST_SESSIONS = 1000  # of which is known where they began; the oldest go
+MOST_CAPTURES = 500  # of a project; beyond that, the oldest ones that were read to their end are dropped, and no others
+MARKED = 1024  # bytes before the position up to which a transcript was read
+MOST_SESSIONS = 1000  # sessions whose folder is remembered; the oldest are dropped
 
 
 @dataclass(frozen=True, slots=True)
 class Capture:
-    """One transcript: of which agent and session, and how many bytes of it were read."""
+    """One transcript: its agent and session, and how many of its bytes were read."""
 
     client: str
     session: str
     path: Path
     read: int = 0
-    ended: bool = False  # the session is over, and is to be closed once all of it was read
-    since: str | None = None  # of a fork, or of one that was taken up again unknown: when that was
-    closed: bool = False  # all of it was read, and its session closed
-    counted: int = 0  # the number of the last turn of which was counted what it used of what the session was told
-    last: str | None = None  # what was read last, as a short digest; another there says that it was written anew
+    ended: bool = False  # the session is over, and is closed once everything was read
+    since: str | None = None  # when it was forked or resumed without known past, if it was
+    closed: bool = False  # everything was read, and the session closed
+    counted: int = 0  # number of the last turn whose use of what the session was told has been counted
+    last: str | None = None  # short digest of what was read last; if it differs, the file was rewritten
 
     @property
     def goes_on_at(self) -> int:
-        """Where reading ended; the beginning, if it was written anew since."""
+        """Where to continue reading; the beginning, if the file was rewritten since."""
         return self.read if self.last in (None, mark(self.path, self.read)) else 0
 
     @property
     def at_its_end(self) -> bool:
-        """Whether nothing is left to read in it, as far as can be seen."""
+        """Whether nothing is left to read, as far as can be seen."""
         try:
             return self.closed or self.path.stat().st_size <= self.read
         except OSError:
@@ -56,7 +57,7 @@ class Capture:
 
 
 def mark(path: Path, read: int) -> str | None:
-    """What stands before that place of a transcript, which tells whether it was written anew; too short to check guesses by."""
+    """A digest of what precedes this position of a transcript, to notice if it was rewritten; too short to verify guesses by."""
     with suppress(OSError):
         if read and path.is_file():
             with path.open("rb") as file:
@@ -67,14 +68,14 @@ def mark(path: Path, read: int) -> str | None:
 
 @dataclass(frozen=True, slots=True)
 class Began:
-    """In which folder a session began, and when its agent last forgot what it was told: it compacts its conversation."""
+    """The folder in which a session began, and when its agent last forgot what it was told by compacting its conversation."""
 
     folder: Path
     forgot: str | None = None
 
 
 def known(store: Store, space: str, home: str) -> list[Capture]:
-    """Those of that project, the one noted first at the front."""
+    """The transcripts of that project, in the order in which they were noted."""
     said = store.setting(_name(space, home))
     try:
         return [Capture(**{**each, "path": path_read(each["path"])}) for each in json.loads(said or "[]")]
@@ -83,7 +84,7 @@ def known(store: Store, space: str, home: str) -> list[Capture]:
 
 
 def note(capture: Capture, store: Store, space: str, home: str) -> None:
-    """Keeps it, in the place of what was known of that session; inside a transaction of the writer."""
+    """Stores it, replacing what was known of that session; inside a transaction of the writer."""
     others = [each for each in known(store, space, home) if each.session != capture.session]
     too_many = len(others) + 1 - MOST_CAPTURES
     ends = [each for each in others if each.at_its_end][:too_many] if too_many > 0 else []
@@ -91,36 +92,36 @@ def note(capture: Capture, store: Store, space: str, home: str) -> None:
 
 
 def forget(session: str, store: Store, space: str, home: str) -> None:
-    """Takes it off the list; inside a transaction of the writer."""
+    """Removes it from the list; inside a transaction of the writer."""
     _keep([each for each in known(store, space, home) if each.session != session], store, space, home)
 
 
 def began(client: str, session: str, store: Store, space: str) -> Began | None:
-    """What is known of that session."""
+    """What is known about the beginning of that session."""
     found = _began(store, space).get(f"{client} {session}")
     return None if found is None else Began(path_read(found[0]), found[1])
 
 
 def begin(client: str, session: str, about: Began, store: Store, space: str) -> None:
-    """Keeps that, in the place of what was known of that session; inside a transaction of the writer."""
+    """Stores how that session began, replacing what was known of it; inside a transaction of the writer."""
     written = (path_written(about.folder), about.forgot)
     latest = [*{**_began(store, space), f"{client} {session}": written}.items()][-MOST_SESSIONS:]
-    store.write(Commit(settings={_sessions(space): json.dumps(dict(latest))}))  # in the order in which they came
+    store.write(Commit(settings={_sessions(space): json.dumps(dict(latest))}))  # in the order in which they were added
 
 
 def left_out(store: Store, space: str, home: str) -> bool:
-    """Whether hooks say nothing in that project, and nothing of its agents is kept."""
+    """Whether hooks say nothing in that project and keep nothing of its agents."""
     return store.setting(_left_out(space, home)) == OUT
 
 
 def taken_in(store: Store, space: str, home: str) -> str | None:
-    """When that project was taken in again, if it was ever left out: nothing from before that is kept."""
+    """When that project was included again, if it was ever left out; nothing from before is kept."""
     said = store.setting(_left_out(space, home))
     return said if said != OUT else None
 
 
 def leave_out(out: bool, now: datetime, store: Store, space: str, home: str) -> None:
-    """Leaves that project out, or takes it in again, and then passes over what was said meanwhile; inside a transaction of the
+    """Leaves that project out, or includes it again and then skips what was said meanwhile; inside a transaction of the
     writer."""
     if out == left_out(store, space, home):
         return
@@ -130,8 +131,8 @@ def leave_out(out: bool, now: datetime, store: Store, space: str, home: str) -> 
 
 
 def take_along(old: str, new: str, store: Store, space: str) -> None:
-    """A project that gets another name stays left out, and its transcripts known; inside a transaction of the writer. The old name
-    keeps both as well, because an undo goes back to it."""
+    """When a project gets another name, it stays left out and its transcripts stay known; inside a transaction of the writer.
+    The old name keeps both as well, because an undo returns to it."""
     if left_out(store, space, old):
         store.write(Commit(settings={_left_out(space, new): OUT}))
     there = known(store, space, new)
@@ -144,7 +145,7 @@ def _at_its_end(capture: Capture) -> Capture:
     try:
         size = capture.path.stat().st_size
         return replace(capture, read=size, last=mark(capture.path, size))
-    except OSError:  # it is not there, and nothing of it is read
+    except OSError:  # the file is missing, so nothing of it is read
         return capture
 
 

@@ -1,12 +1,13 @@
-"""What a store knows of projects beside their memories: which checkout is which project, and what a project is called now.
+"""What a store knows about projects besides their memories: which checkout is which project, and what a project is called now.
 
-A folder says who it is by its remote or its path (`project.py`), and both change. So the store keeps, under the random mark in a
-checkout's `.git`, the name that it had when something was last remembered in it. Where it has another name now and the old one
-was its path, which nobody else has, the memories come along; an address may be that of other checkouts too, so there the old
-name is only mentioned. A copy of a checkout has the mark of its original, and is told from it by the original being still there.
+A folder is identified by its remote or its path (`project.py`), and both can change. So the store keeps, under a random mark
+in the checkout's `.git`, the name that it had when something was last remembered in it. If it has another name now and the old
+one was its path, which no other folder has, its memories are moved along. A remote may be shared by other checkouts, so in
+that case the old name is only mentioned. A copy of a checkout has the mark of its original, and is recognised by the original
+still existing.
 
-Names that a user gave (`project rename`, `project merge`) are kept here as well. All of it are settings of the store, in the
-transaction of the memories that moved, and `undo` takes both back.
+Names that a user gave (`project rename`, `project merge`) are kept here as well. All of these are settings of the store,
+written in the transaction that moves the memories, and `undo` reverts both.
 """
 
 import json
@@ -25,28 +26,28 @@ from memorist.store.nouns import Commit
 from memorist.store.protocol import Store
 from memorist.store.where import Order, Where, canonical
 
-INSIDE = tuple(f"{family}/*" for family in HOMED)  # grants for what lies in a project beside its own memories
-PROJECT = "project "  # how the settings about the name of a project begin
+INSIDE = tuple(f"{family}/*" for family in HOMED)  # grants for what lies in a project besides its own memories
+PROJECT = "project "  # prefix of the settings about the name of a project
 MOST_BEFORE = 10  # earlier names of a checkout that are kept
 
 
 @dataclass(frozen=True, slots=True)
 class Checkout:
-    """A checkout when something was last remembered in it: its name by its folder, and where git's own files lay."""
+    """A checkout when something was last remembered in it: its name according to its folder, and where git's own files lay."""
 
     scope: str
     how: str
     own: str
-    before: tuple[str, ...] = ()  # names it had earlier, the latest first
+    before: tuple[str, ...] = ()  # earlier names, latest first
 
 
 @dataclass(frozen=True, slots=True)
 class Settled:
-    """The project whose memories a folder has."""
+    """The project whose memories a folder uses."""
 
     project: Project
-    known: bool = True  # False: the store is to be told of this checkout when something is remembered
-    adopts: Scope | None = None  # the name it had until now; its memories are to be moved here
+    known: bool = True  # False: note this checkout in the store when something is remembered
+    adopts: Scope | None = None  # its previous name, whose memories are to be moved here
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,14 +71,14 @@ class Holding(Noun):
     scope: str
     memories: int
     current: bool
-    about: str | None = None  # of the current one how it was determined; of another what it is to this folder
+    about: str | None = None  # for the current project, how it was determined; for another, its relation to this folder
 
 
 # ---------------------------------------------------------------- which project a folder is
 
 
 def settle(found: Project, store: Store, space: str) -> Settled:
-    """The project of a folder, as far as the store knows more about it than its files say."""
+    """The project of a folder, including what the store knows beyond the folder's own files."""
     if found.own is None:
         return Settled(_nearest(found, store, space))
     seen, shared = _seen(found, store, space), found.how == "remote"
@@ -96,7 +97,7 @@ def settle(found: Project, store: Store, space: str) -> Settled:
 
 
 def tell(found: Project, store: Store, space: str) -> None:
-    """Keeps which project this checkout is, under its mark; inside a transaction of the writer."""
+    """Stores which project this checkout is, under its mark; inside a transaction of the writer."""
     if found.own is None:
         return
     seen, own = _seen(found, store, space), path_written(found.own)
@@ -114,7 +115,8 @@ def tell(found: Project, store: Store, space: str) -> None:
 
 
 def _nearest(found: Project, store: Store, space: str) -> Project:
-    """Outside of version control: this folder if it has memories, else the nearest above that has, else this folder."""
+    """Outside of version control: this folder if it has memories, otherwise the nearest parent that has, otherwise this
+    folder."""
     for each in (found, *parents_of(found)):
         name = called(each.scope, store, space)
         if _has_any(name, store, space):
@@ -129,7 +131,7 @@ def _as(found: Project, scope: Scope) -> Project:
 
 
 def _seen(found: Project, store: Store, space: str) -> Checkout | None:
-    """What the store knows of this checkout; nothing of a copy, whose mark is that of its original."""
+    """What the store knows of this checkout; None for a copy, which has the mark of its original."""
     mark = mark_of(found.own)
     table = _told(store.setting(_checkout(space, mark))) if mark else None
     if table is None:
@@ -140,7 +142,7 @@ def _seen(found: Project, store: Store, space: str) -> Checkout | None:
 
 
 def _told(said: str | None) -> dict[str, Any] | None:
-    """What a setting says. An unreadable one says nothing: the folder's own files still name its project."""
+    """The content of a setting. None if it is unreadable: the folder's own files still name its project."""
     try:
         return dict(json.loads(said)) if said else None
     except (ValueError, TypeError):
@@ -148,7 +150,7 @@ def _told(said: str | None) -> dict[str, Any] | None:
 
 
 def _marked(own: Path, seen: Checkout | None, store: Store, space: str) -> str | None:
-    """Its mark, or a new one: where there is none, or one that the store knows and yet not as this checkout's."""
+    """Its mark. A new one is made if there is none, or if the store knows that mark but not for this checkout."""
     mark = mark_of(own)
     if mark and (seen or not store.setting(_checkout(space, mark))):
         return mark
@@ -163,7 +165,8 @@ def _checkout(space: str, mark: str) -> str:
 
 
 def called(scope: str, store: Store, space: str, adopted: bool = False) -> Scope:
-    """What that project is called now, if its user renamed or merged it. `adopted`: or if a checkout took its memories along."""
+    """The present name of that project, after its user renamed or merged it. `adopted`: or after a checkout took its memories
+    along."""
     seen = [Scope(scope)]
     while (
         (said := _told(store.setting(_name(space, seen[-1]))))
@@ -175,7 +178,7 @@ def called(scope: str, store: Store, space: str, adopted: bool = False) -> Scope
 
 
 def rename(old: str, new: str, store: Store, space: str, batch: str, chosen: bool) -> None:
-    """Keeps that `old` is called `new` from now on; inside the transaction that moves its memories under that batch."""
+    """Records that `old` is called `new` from now on; inside the transaction that moves its memories under that batch."""
     said = {_name(space, old): canonical({"to": new, "chosen": chosen}), _name(space, new): ""}
     _keep(said, store, batch)
 
@@ -186,7 +189,7 @@ def named_by(batch: str, store: Store) -> list[str]:
 
 
 def undone(batch: str, by: str | None, store: Store) -> None:
-    """Takes back the names that a batch gave, once its undo, the batch `by`, has moved the memories back."""
+    """Reverts the names that a batch gave, after its undo (the batch `by`) has moved the memories back."""
     told = _told(store.setting(_given_by(batch)))
     if told and by:
         _keep(told, store, by)
@@ -240,8 +243,8 @@ def _advice(scope: str, apart: bool) -> str:
 
 
 def held(scopes: Sequence[str], store: Store, space: str) -> dict[str, int]:
-    """How many active memories each of these projects has, those of its tasks, sessions and agents included; without the
-    projects that have none."""
+    """How many active memories each of these projects has, including those of its tasks, sessions and agents; projects without
+    any are left out."""
     counts = {
         scope: sum(sum(store.count(where.also("state", "eq", "active")).values()) for where in _of(scope, space))
         for scope in scopes
@@ -256,6 +259,6 @@ def _has_any(scope: str, store: Store, space: str) -> bool:
 
 
 def _of(scope: str, space: str) -> Iterator[Where]:
-    """What belongs to a project: its own memories, and those of its tasks, sessions and agents."""
+    """Filters for what belongs to a project: its own memories, and those of its tasks, sessions and agents."""
     yield Where(Access(space, reads=(scope,)))
     yield Where(Access(space, reads=(*INSIDE, scope))).also("home", "eq", scope)

@@ -1,7 +1,7 @@
-"""What was chosen for a scope and belongs to no memory: other words for a word, how much goes into a prompt, what is promoted.
+"""What was chosen for a scope rather than a memory: aliases of words, how much goes into a prompt, what is promoted.
 
-They are settings of the store, one for each scope: nobody hears of the words of a scope that they may not read, and all of
-it travels with the file. Words are content: erasing takes away those that only erased texts held.
+These are settings of the store, one per scope: nobody learns the words of a scope that they may not read, and everything
+travels with the file. Words are content, so erasing removes those that only erased texts held.
 """
 
 import json
@@ -20,17 +20,17 @@ from memorist.text.words import terms
 
 @dataclass(frozen=True, slots=True)
 class Choices:
-    """None: as the design has it."""
+    """None means: as in the design."""
 
     aliases: Mapping[str, tuple[str, ...]] = field(default_factory=dict)  # word → other words; none: not even the usual
     budget: int | None = None  # tokens in a prompt, at most
     auto: bool | None = None  # whether findings are promoted at all
-    preset: str | None = None  # how much it takes for that
-    offered: tuple[str, ...] = ()  # digests of the aliases that a person was asked about: nobody is asked twice
+    preset: str | None = None  # how much that takes
+    offered: tuple[str, ...] = ()  # digests of the aliases a person was asked about, since nobody is asked twice
 
 
 def chosen(store: Store, space: str, scope: str) -> Choices:
-    """What was chosen for that scope; what ends with its task or session is not worth choosing for."""
+    """What was chosen for that scope; nothing for scopes that end with a task or session."""
     if is_homed(scope):
         return Choices()
     said = store.setting(_name(space, scope))
@@ -45,7 +45,7 @@ def chosen(store: Store, space: str, scope: str) -> Choices:
 
 
 def choose(store: Store, space: str, scope: str, choices: Choices) -> None:
-    """Keeps it; inside a transaction of the writer, who has looked for secrets."""
+    """Stores the choices; inside a transaction of the writer, which has checked for secrets."""
     said, places = {_name(space, scope): canonical(asdict(choices))}, _places(store, space)
     if scope not in places:
         said[f"chosen in {space}"] = canonical([*places, scope])
@@ -53,7 +53,7 @@ def choose(store: Store, space: str, scope: str, choices: Choices) -> None:
 
 
 def forget_words(store: Store, space: str, words: Set[str]) -> None:
-    """Takes away the aliases with a word that no memory holds any more, because what held it was erased."""
+    """Removes the aliases with a word that no memory holds any more, because what held it was erased."""
     for scope in _places(store, space) if words else ():
         choices = chosen(store, space, scope)
         kept = {
@@ -66,7 +66,7 @@ def forget_words(store: Store, space: str, words: Set[str]) -> None:
 
 
 def _places(store: Store, space: str) -> list[str]:
-    """The scopes for which anything was ever chosen; some of them may hold no memory."""
+    """The scopes for which anything was ever chosen; some may hold no memories."""
     return [str(scope) for scope in json.loads(store.setting(f"chosen in {space}") or "[]")]
 
 

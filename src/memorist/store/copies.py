@@ -1,7 +1,8 @@
 """Copies of a store that lie beside it: made by an upgrade, a repair, a restore, or on request.
 
-What is erased in the store is erased in the automatic copies too: in place where the copy has today's schema, else by removing
-the copy. A backup that a user made is the user's; it is named, and a restore of it does not bring back what was erased.
+What is erased in the store is also erased in its automatic copies: in place if the copy has the present schema, otherwise by
+deleting the copy. A backup that a user made belongs to the user; it is only named, and restoring it does not bring back what
+was erased.
 """
 
 import os
@@ -29,13 +30,13 @@ from memorist.store.writer import Writer, unscrubbed
 ON_REQUEST = re.compile(r"\.backup-[0-9TZ]+")
 LEFT_BY_0_1_0 = re.compile(r"\.(before-[\w.-]+\.bak|(replaced|backup)-[0-9TZ]+)\.partial|\.restoring-\w+")
 IDS_AT_ONCE = 200
-LOOKS_AT_ANCHOR = 4  # of a restored store
+LOOKS_AT_ANCHOR = 4  # at the anchor of a restored store
 BETWEEN_LOOKS = 0.05  # seconds
 
 
 @dataclass(slots=True)
 class Cleaning:
-    """What was done about the copies: whether all of it, what must be said, and which backups of the user's are there."""
+    """The result of cleaning the copies: whether it is complete, what must be reported, and which backups of the user exist."""
 
     done: bool = True
     said: list[str] = field(default_factory=list)
@@ -47,7 +48,7 @@ class Cleaning:
 
 
 def clean_copies(store: Store, ids: Sequence[str], who: Access, because: str, wait: float) -> Cleaning:
-    """Erases these in every automatic copy, and removes what crashes left; names the backups that are there."""
+    """Erases these in every automatic copy, removes what crashes left behind, and names the user's backups."""
     cleaning = remove_unfinished(store)
     for copy in _beside(store, AUTOMATIC):
         try:
@@ -55,7 +56,7 @@ def clean_copies(store: Store, ids: Sequence[str], who: Access, because: str, wa
                 erase_again(there, ids, [who.space], who, because)
         except StoreUnavailable as problem:
             cleaning.not_yet(f"the automatic copy {copy.name} could not be cleaned ({problem})")
-        except MemoristError:  # of an older schema, or damaged: then it cannot be cleaned, only removed
+        except MemoristError:  # an older schema, or damaged: it cannot be cleaned, only removed
             for file in files_of(copy):
                 file.unlink(missing_ok=True)
             cleaning.said.append(f"the automatic copy {copy.name} could not be cleaned and was removed")
@@ -64,7 +65,7 @@ def clean_copies(store: Store, ids: Sequence[str], who: Access, because: str, wa
 
 
 def erase_again(store: Store, ids: Iterable[str], spaces: Collection[str], who: Access, because: str) -> None:
-    """Erases those of the ids that this store still holds, and finishes what an interrupted try left."""
+    """Erases those of the ids that this store still holds, and finishes what an interrupted attempt left."""
     writer, wanted = Writer(store, now_utc), list(ids)
     for space in spaces:
         keeper = replace(Access.to_read(space), actor=who.actor, surface=who.surface)
@@ -82,14 +83,14 @@ def erase_again(store: Store, ids: Iterable[str], spaces: Collection[str], who: 
 
 
 def refuse_messages(store: Store, keys: Iterable[KeyUse]) -> None:
-    """Messages that were erased in the store stay away from this one as well, though it may be from before they came."""
+    """Keeps messages that were erased in the store out of this one as well, even if it is from before they arrived."""
     with store.transaction():
         store.write(Commit(keys=[use for use in keys if store.key_use(use.key) is None]))
 
 
 def erase_what_is_listed(store: Store, db: Path, more: Set[str] = frozenset()) -> None:
-    """What the list beside that store names, and these, stays erased in this one. Asked twice: before the backup takes the
-    store's place, and after, because another process may have erased meanwhile."""
+    """Erases in this store what the list beside `db` names, and `more`. Called twice: before the backup replaces the store,
+    and after it, because another process may have erased something meanwhile."""
     ids = ErasedIds(db).read() | more
     if ids:
         spaces = {sealed.record.space for sealed in store.seals()}
@@ -99,7 +100,7 @@ def erase_what_is_listed(store: Store, db: Path, more: Set[str] = frozenset()) -
 
 @contextmanager
 def keeping_anchor(db: Path, aside: Path) -> Iterator[None]:
-    """Around what keeps a store aside: the copy gets the anchor from before it, because others may write on meanwhile."""
+    """Wraps keeping a copy of a store: the copy gets the anchor from before, because others may go on writing meanwhile."""
     said = b""
     with suppress(FileNotFoundError):
         said = db.with_name(db.name + ".anchor").read_bytes()
@@ -109,7 +110,7 @@ def keeping_anchor(db: Path, aside: Path) -> Iterator[None]:
 
 
 def put_anchor_aside(db: Path, kept: Path | None) -> None:
-    """Before the store is replaced: an anchor of another journal would be taken for tampering; one that is missing is not."""
+    """Called before the store is replaced: an anchor of another journal would look like tampering; a missing one does not."""
     anchor = db.with_name(db.name + ".anchor")
     if kept is not None and anchor.exists() and not kept.with_name(kept.name + ".anchor").exists():
         anchor.replace(kept.with_name(kept.name + ".anchor"))
@@ -121,7 +122,7 @@ def set_anchor(db: Path, head: ChainLink | None) -> None:
 
 
 def settle_anchor(db: Path, store: Store) -> None:
-    """Somebody may note late what they had written into the journal that was replaced: for a moment it is looked after."""
+    """Sets the anchor and watches it for a moment, since a process may still note what it wrote into the replaced journal."""
     set_anchor(db, store.head())
     for _ in range(LOOKS_AT_ANCHOR):
         time.sleep(BETWEEN_LOOKS)
@@ -130,7 +131,7 @@ def settle_anchor(db: Path, store: Store) -> None:
 
 
 def remove_unfinished(store: Store) -> Cleaning:
-    """Removes copies that a killed process did not finish. Those that another one may still be writing are named."""
+    """Removes copies that a killed process did not finish. Those that another process may still be writing are named."""
     cleaning = Cleaning()
     still = clear_leftovers(folders_of(store))
     for left in _beside(store, LEFT_BY_0_1_0):
@@ -147,7 +148,7 @@ def remove_unfinished(store: Store) -> Cleaning:
 
 
 def _beside(store: Store, pattern: re.Pattern[str]) -> list[Path]:
-    """Files that are named after the store, beside the real one and beside the links that it was opened by."""
+    """Files named after the store, beside the real file and beside the links by which it was opened."""
     found = set()
     for name in names_in_use(store):
         for file in name.parent.glob(f"*{_literal(name.name)}.*"):
@@ -157,5 +158,5 @@ def _beside(store: Store, pattern: re.Pattern[str]) -> list[Path]:
 
 
 def _literal(name: str) -> str:
-    """A name in which a pattern's special characters stand for themselves."""
+    """The name with a pattern's special characters escaped."""
     return "".join(f"[{char}]" if char in "*?[" else char for char in name)

@@ -1,7 +1,7 @@
-"""The folders in which memories lie as files too, each with the project whose memories they are.
+"""The folders that hold memories as files too, each with the project whose memories they are.
 
-A store must know them before the first byte is in them: whoever erases, from any process and also through the bare library,
-has to clean them. They are settings of the store, one for each space.
+A store must know a folder before the first byte is written to it, so that whoever erases something, from any process and also
+through the bare library, can clean it. These are settings of the store, one per space.
 """
 
 import json
@@ -17,14 +17,14 @@ from memorist.store.where import canonical
 
 @dataclass(frozen=True, slots=True)
 class Filed:
-    """A folder with files, and the project they are of."""
+    """A folder with files, and the project they belong to."""
 
     path: Path
     scope: str
 
 
 def known(store: Store, space: str) -> list[Filed]:
-    """Every folder that a process ever wrote files of this space into."""
+    """Every folder that any process ever wrote files of this space into."""
     said = store.setting(_name(space))
     try:
         return [Filed(path_read(path), scope) for path, scope in json.loads(said or "[]")]
@@ -33,7 +33,7 @@ def known(store: Store, space: str) -> list[Filed]:
 
 
 def note(folder: Filed, store: Store, space: str) -> None:
-    """Keeps it; inside a transaction of the writer."""
+    """Stores the folder; inside a transaction of the writer."""
     others = [each for each in known(store, space) if each.path != folder.path]
     written = [[path_written(each.path), each.scope] for each in (*others, folder)]
     store.write(Commit(settings={_name(space): canonical(written)}))

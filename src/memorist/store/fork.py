@@ -1,12 +1,12 @@
-"""While this process forks, none of its threads is inside SQLite, and SQLite has no file open.
+"""Ensures that while this process forks, none of its threads is inside SQLite, and SQLite has no file open.
 
-SQLite keeps its mutexes, and a list of open files with their locks, for the process as a whole, and a child inherits both as
-they are. A mutex that another thread held is then never released. A lock that only the parent has counts as the child's own:
-it waits for itself, or reads what the parent is just overwriting. So whoever uses SQLite does so `inside`. A fork waits until
-nobody is, and closes the connections to files; parent and child each open new ones when they next need them.
+SQLite keeps mutexes, and a list of open files with their locks, for the whole process, and a child inherits both as they are.
+A mutex held by another thread is then never released. A lock that only the parent holds counts as the child's own, so the
+child waits for itself or reads what the parent is just overwriting. Therefore all use of SQLite happens `inside`. A fork waits
+until nobody is inside and closes the connections to files; parent and child each open new ones when they next need them.
 
-Where this is impossible, because the fork itself comes from inside or somebody stays inside for too long, the child is refused
-the files that were open. Modules that another thread is just loading are waited for too: their locks would stay held.
+If this is impossible, because the fork itself comes from inside or a thread stays inside for too long, the child is refused
+the files that were open. A fork also waits for modules that another thread is just loading: their locks would stay held.
 """
 
 import logging
@@ -36,11 +36,11 @@ class Opened(Protocol):
         """Closes those to a file. Whether none is left open."""
 
     def disown(self) -> None:
-        """In a child: whatever is still open is the parent's, and is never closed here."""
+        """In a child: whatever is still open belongs to the parent and is never closed here."""
 
 
 class _Pass:
-    """A thread's permission to be inside: it holds the lock while it is, and the fork holds it meanwhile."""
+    """A thread's permission to be inside: the thread holds the lock while it is inside, and a fork holds it meanwhile."""
 
     def __init__(self) -> None:
         self.lock = threading.RLock()
@@ -48,23 +48,23 @@ class _Pass:
 
 
 class _Here(threading.local):
-    """What a thread has, from its first use on."""
+    """Per-thread state, created on first use."""
 
     def __init__(self) -> None:
         self.own = _Pass()
-        with _fork.registry:  # a thread that is new waits here while another forks
+        with _fork.registry:  # a new thread waits here while another forks
             _fork.passes.add(self.own)
 
 
 class _Inside:
-    """`with inside:` around everything that calls SQLite; it may be nested."""
+    """`with inside:` goes around everything that calls SQLite; it may be nested."""
 
     def __init__(self) -> None:
         self.here = _Here()
 
     def __enter__(self) -> None:
         own = self.here.own
-        if _fork.coming and own.depth == 0:  # else those who come and go would keep it waiting
+        if _fork.coming and own.depth == 0:  # otherwise threads coming and going would keep the fork waiting
             with _fork.registry:
                 pass
         own.lock.acquire()
@@ -98,7 +98,7 @@ class _Fork:
         self.torn = {file for file in map(_file, (each.path for each in open_still)) if file}
 
     def _keep_out(self, own: _Pass, until: float) -> bool:
-        """Waits for all other threads to come out, and lets none in. Whether they did."""
+        """Waits until all other threads are outside and lets none in. Whether that succeeded."""
         others = [each for each in self.passes if each is not own]
         self.held = [each for each in others if each.lock.acquire(timeout=max(0.0, until - time.monotonic()))]
         return len(self.held) == len(others)
@@ -129,7 +129,7 @@ if hasattr(os, "register_at_fork"):
 
 
 def watch(opened: Opened) -> None:
-    """Has these connections closed before a fork."""
+    """Registers connections to be closed before a fork."""
     with _fork.registry:
         _fork.watched.add(opened)
 
@@ -143,7 +143,7 @@ def must_be_ours(process: int) -> None:
 
 
 def must_be_whole(path: Path) -> None:
-    """Refuses a file whose locks SQLite, in this process, believes to have from its parent."""
+    """Refuses a file whose locks SQLite, in this process, believes it inherited from the parent."""
     if _fork.torn and _file(path) in _fork.torn:
         raise StoreUnavailable(
             f"this process was forked in the middle of using {path}, so it cannot use it safely; "
@@ -160,6 +160,6 @@ def _file(path: Path | None) -> tuple[int, int] | None:
 
 
 def _are_loading() -> bool:
-    """Whether a module of ours is being loaded just now."""
+    """Whether one of these modules is being loaded right now."""
     late = [module for name, module in list(sys.modules.items()) if name.partition(".")[0] in OURS]
     return any(getattr(getattr(module, "__spec__", None), "_initializing", False) for module in late)

@@ -1,10 +1,11 @@
-"""What every store derives from a record, computed in one place: its index rows, and its topics. `doctor` computes both again and
-compares.
+"""What every store derives from a record, computed in one place: its index rows and its topics. `doctor` computes both again
+and compares.
 
-*Index rows*: a long text is cut into chunks and each chunk is a row; title, tags, files and speaker are part of every row, so
-that a tag and a word deep in the text still meet. *Topics*: what a memory makes a claim about, as numbers, so that a write finds
-what may contradict it with one look; searching the words for it would cost more than the write itself. A topic is only a hint:
-the texts are compared then. It depends on the text alone, so a memory keeps its topics when it is archived or moved.
+*Index rows*: a long text is cut into chunks, and each chunk is a row. Title, tags, files and speaker are part of every row, so
+that a tag and a word deep in the text can match together. *Topics*: what a memory makes claims about, as numbers, so that a
+write finds possible contradictions with one lookup; searching by words would cost more than the write itself. A topic is only
+a hint: the texts are compared afterwards. It depends on the text alone, so a memory keeps its topics when it is archived or
+moved.
 """
 
 import hashlib
@@ -19,7 +20,7 @@ from memorist.text.words import chunks, terms
 
 CHUNKS = 4096  # index rows a record can have: row number = record number × CHUNKS + chunk
 TOPICS_AT_MOST = 4  # of one text
-RULES = "2"  # counts up whenever a text comes to have other topics; a store that was made by others rebuilds its own
+RULES = "2"  # incremented whenever some text gets other topics; a store made with other rules rebuilds its own
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,7 +35,7 @@ class IndexRow:
 
 
 def numbered_rows(record: Record, number: int) -> dict[int, IndexRow]:
-    """Its index rows under their numbers. Later records have larger ones: among equal scores the later one wins."""
+    """Its index rows by number. Later records have larger numbers, so that among equal scores the later one wins."""
     rows = index_rows(record)
     if len(rows) > CHUNKS:
         raise Invalid(f"the text has {len(rows):,} parts to index; {CHUNKS:,} are allowed: split it")
@@ -42,7 +43,7 @@ def numbered_rows(record: Record, number: int) -> dict[int, IndexRow]:
 
 
 def index_rows(record: Record) -> list[IndexRow]:
-    """Its index rows. An erased record has none."""
+    """Its index rows; none for an erased record."""
     if record.state == "erased":
         return []
     return rows_of(record.text, [record.title, *record.tags, *record.files, record.provenance.speaker])
@@ -61,14 +62,14 @@ def embedded_rows(record: Record) -> dict[int, str]:
 
 
 def embedded_text(title: str | None, text: str, start: int, end: int) -> str:
-    """What an embedder sees of an index row: its part of the text, under the title if there is one. Who spoke, tags and
-    files are for words and filters; they would only blur what the text means."""
+    """The text of an index row for an embedder: its chunk, preceded by the title if there is one. Speaker, tags and files
+    serve words and filters; they would only blur the meaning of the text."""
     return f"{title}\n{text[start:end]}" if title else text[start:end]
 
 
 def has_triggers(space: str) -> str:
-    """The setting that is there once a memory with triggers was stored in that space, and names the one written last: most
-    questions need not look for any, and the others need not read them again."""
+    """The setting that exists once a memory with triggers was stored in that space, and that names the latest one. So most
+    queries need not look for triggers, and the others need not read them again."""
     return f"triggers {space}"
 
 
@@ -76,7 +77,7 @@ def has_triggers(space: str) -> str:
 
 
 def topics_of(record: Record) -> tuple[int, ...]:
-    """What the memory states. Turns, documents and what is erased state nothing."""
+    """The topics of the memory's claims. Turns, documents and erased records have none."""
     return stated(record.text) if record.state != "erased" and states(record.kind) else ()
 
 
@@ -90,7 +91,7 @@ def stated(text: str) -> tuple[int, ...]:
 
 
 def opposed(text: str) -> tuple[int, ...]:
-    """What a text would state that contradicts this one: the same slots, and the other side of what it is for or against."""
+    """The topics of a text that would contradict this one: the same slots, and the opposite side of what it is for or against."""
     return _both(text)[1]
 
 
@@ -118,7 +119,7 @@ def _sides(text: str) -> tuple[tuple[int, ...], tuple[int, ...]]:
 
 
 def _stem(word: str) -> str:
-    """Without inflection: supports, support."""
+    """The word without inflection: supports → support."""
     return terms(word)[0] if word.isascii() and word.isalpha() else word
 
 

@@ -1,16 +1,15 @@
-"""The journal of a store: how its events are sealed, and whether they still say what happened.
+"""The journal of a store: how its events are sealed, and how to check that they still say what happened.
 
-*The chain*: each transaction adds one link, a digest over the previous link and this transaction's events. An event enters it by
-two keyed digests, `mac` (what was there before, and why it changed) and `after` (the record as it was then), never by
-its content: `erase` can destroy the content and the record's key, and the chain still verifies.
-*The anchor*: a chain cannot notice that its own end was cut off, so its head is also written beside the store.
-*The audit*: chain, anchor, every record and every event against their seals; counters and links against the events
-(`recount.py`). An erased record is a tombstone under a new key, its earlier events are empty, and the event of its erasure
-names what else had to be emptied. Anything emptied beyond that is tampering. Events are checked as they come by; only those
-that contradict their seal at once are kept until the end, when it is known what was erased.
-*The clock*: a machine that wakes up in 2038, or ten years ago, would find everything stale at once. Each write carries the time
-at which it was made, so the journal knows how the clock went: a step of more than a week between two writes, or since the last
-one, may be a long holiday as well as a jump, and nothing is lost if what goes by age waits for another day.
+*The chain*: each transaction adds one link, a digest of the previous link and the transaction's events. An event contributes
+two keyed digests, `mac` (what was there before, and why it changed) and `after` (the record after it), never its content. So
+`erase` can destroy the content and the record's key, and the chain still verifies. *The anchor*: a chain cannot detect that
+its own end was cut off, so its head is also written beside the store. *The audit*: checks chain, anchor, every record and
+every event against their seals, and counters and links against the events (`recount.py`). An erased record is a tombstone
+under a new key, its earlier events are empty, and the event of its erasure names what else had to be emptied. Anything emptied
+beyond that is tampering. Events are checked as they are read; only those that contradict their seal are kept until the end,
+when it is known what was erased. *The clock*: a machine that wakes up in 2038, or ten years ago, would find everything stale
+at once. Each write carries its time, so the journal knows how the clock moved. A step of more than a week between two writes,
+or since the last one, may be a long holiday as well as a jump; nothing is lost if what depends on age waits for another day.
 """
 
 import errno
@@ -43,25 +42,25 @@ ANCHORED_EVERY = 60.0  # seconds
 EVENTS_AT_ONCE = 500
 LONGEST_ANCHOR = 1000  # bytes
 NOTED = b'"noted": "'
-NOTE = re.compile(r"\d{15} [0-9a-f]{64} [0-9a-f]{16}")  # event, digest, and a sum over both
+NOTE = re.compile(r"\d{15} [0-9a-f]{64} [0-9a-f]{16}")  # event, digest, and a checksum of both
 NOTE_LENGTH = 97
 RESTORE_OR = "`memorist backup --restore FILE` brings a backup back; to go on without them,"
 LOOKS = 100  # at a record that others keep changing
 JUMP = timedelta(days=7)
-SETTLED = timedelta(days=1)  # so long after a step the clock is believed again
-EVENTS_LOOKED_AT = 200  # events that are read one by one; of those before, only as many as a bisection takes
+SETTLED = timedelta(days=1)  # how long after a step the clock is trusted again
+EVENTS_LOOKED_AT = 200  # events read one by one; earlier ones only as far as a bisection needs them
 log = logging.getLogger("memorist")
 
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Audit(Noun):
-    """What an audit saw: true if all is well. `problems` is empty then; each names the place."""
+    """The result of an audit: truthy if all is well, and then `problems` is empty. Each problem names its place."""
 
     ok: bool
     events: int
     records: int
     problems: tuple[str, ...] = ()
-    recountable: bool = False  # all that is wrong is counters and links, which the journal tells
+    recountable: bool = False  # only counters and links are wrong, and the journal knows their values
 
     def __bool__(self) -> bool:
         return self.ok
@@ -74,7 +73,7 @@ class Audit(Noun):
 
 
 def broken(links: Iterable[tuple[ChainLink, Sequence[Event]]]) -> str | None:
-    """Why the chain does not verify, naming the first bad place, or None. `links` come in order with their events."""
+    """Why the chain does not verify, with the first bad place; None if it does. `links` come in order with their events."""
     previous: ChainLink | None = None
     for link, events in links:
         expected_first = previous.last + 1 if previous else 1
@@ -91,30 +90,31 @@ def broken(links: Iterable[tuple[ChainLink, Sequence[Event]]]) -> str | None:
 
 
 class Anchor:
-    """The head of the chain, written beside the store: a chain alone cannot show that its end was cut off.
+    """The head of the chain, written beside the store, because a chain alone cannot show that its end was cut off.
 
     A head ahead of the anchor is normal; an anchor ahead of the head means that something was cut or restored. The file is
-    replaced and synced once a minute. Between that, each commit notes its head in it, in place and without a sync: a note
-    comes after its commit is durable, so what a power cut leaves of it is older or torn, and a torn one does not fit its sum.
+    replaced and synced once a minute. In between, each commit notes its head in it, in place and without a sync. A note
+    follows a durable commit, so what a power cut leaves of it is older or torn, and a torn note does not match its checksum.
     """
 
     def __init__(self, store: Path | None) -> None:
         self._path = store.with_name(store.name + ".anchor") if store else None
-        # The first one is written at once: from then on a lost store can be told from a new one.
+        # The first one is written at once; from then on, a lost store can be told from a new one.
         self._written = -ANCHORED_EVERY if self.read() == Anchored() else time.monotonic()
-        self._behind = False  # more was noted than is written
-        self._keeps = False  # as it is: it tells of a loss
+        self._behind = False  # more was noted than synced
+        self._keeps = False  # it shows a loss, so it is not overwritten
         self._lock = threading.Lock()
 
     def lost(self, store: "Store") -> str | None:
-        """What is missing of what was acknowledged. It is told until a backup is restored or the anchor removed, so this
-        anchor is not written any more. Read before the journal: what others add meanwhile cannot look like a loss."""
+        """What is missing of acknowledged changes. It is reported until a backup is restored or the anchor removed, so this
+        anchor is no longer written. The anchor is read before the journal, so that concurrent additions cannot look like a
+        loss."""
         anchored = self.read()
         if anchored.event is None or anchored.flaw or self._path is None:
             return None
         try:
             found = store.head(anchored.event)
-        except MemoristError:  # a damaged journal is told by whoever needs it
+        except MemoristError:  # a damaged journal is reported by whoever needs it
             return None
         if found is not None and (found.last, found.digest) == (anchored.event, anchored.digest):
             return None
@@ -130,20 +130,20 @@ class Anchor:
                 self._write(self._path, head)
 
     def write(self, head: ChainLink | None) -> None:
-        """The head as it is now, if it is further than what is written."""
+        """Writes this head if it is ahead of what is written."""
         with self._lock:
             if self._path is not None and head is not None and self._behind and not self._keeps:
                 self._write(self._path, head)
 
     def reset(self, head: ChainLink | None) -> None:
-        """For another journal, which may be shorter."""
+        """Starts over with another journal, which may be shorter."""
         if self._path is not None:
             self._path.unlink(missing_ok=True)
             if head is not None:
                 self._write(self._path, head)
 
     def _write(self, path: Path, head: ChainLink) -> None:
-        """Never goes back: another process may have come further, and a cut behind it would then escape."""
+        """Never goes back: another process may be ahead, and a cut after its event would then go unnoticed."""
         self._written, self._behind = time.monotonic(), False
         said, noted = self._said()
         if head.last <= (said.event or 0):
@@ -152,12 +152,12 @@ class Anchor:
         text = {"event": head.last, "digest": head.digest.hex(), "noted": further.line()}
         try:
             replace_private(path, json.dumps(text) + "\n")
-        except OSError as problem:  # what it anchors is stored; the next one is as good
+        except OSError as problem:  # what it anchors is stored, and the next anchor is as good
             log.warning("%s was not written: %s", path, problem)
 
     @staticmethod
     def _jotted(path: Path, head: ChainLink) -> bool:
-        """Writes the note over the one that is there; False where there is none, as after an older version wrote."""
+        """Overwrites the note in the file; False if there is none, as in a file written by an older version."""
         try:
             file = os.open(path, os.O_RDWR | BINARY)
         except OSError:
@@ -176,7 +176,7 @@ class Anchor:
             os.close(file)
 
     def read(self) -> "Anchored":
-        """How far the journal came for all that is known."""
+        """How far the journal is known to have come."""
         said, noted = self._said()
         return noted if (noted.event or 0) > (said.event or 0) else said
 
@@ -195,8 +195,8 @@ class Anchor:
 
 
 def refuse_if_lost(store: Path, is_empty: Callable[[], bool]) -> None:
-    """An empty store whose anchor knows events was lost, and is no new one. The anchor is read first: it is written
-    after the store, so what others do meanwhile cannot look like a loss."""
+    """Raises if the store is empty although its anchor knows events: then it was lost, and is not new. The anchor is read
+    first. Since it is written after the store, concurrent changes cannot look like a loss."""
     anchored = Anchor(store).read()
     if anchored == Anchored() or not is_empty():
         return
@@ -209,7 +209,7 @@ def refuse_if_lost(store: Path, is_empty: Callable[[], bool]) -> None:
 
 @dataclass(frozen=True, slots=True)
 class Anchored:
-    """What an anchor says; nothing where there is none."""
+    """The content of an anchor; empty if there is none."""
 
     event: int | None = None
     digest: bytes = b""
@@ -217,17 +217,17 @@ class Anchored:
 
     @classmethod
     def of_line(cls, line: str) -> "Anchored":
-        """The note that this is; nothing where it is none, or torn."""
+        """The note in this line; empty if it is none, or torn."""
         found = cls(int(line[:15]), bytes.fromhex(line[16:80])) if NOTE.fullmatch(line) else cls()
         return found if found.event is not None and found.line() == line else cls()
 
     def line(self) -> str:
-        """As a note, always of one length: whatever is torn, the file around it stays well-formed."""
+        """As a note of constant length, so that the file around it stays well-formed even if the note is torn."""
         said = f"{self.event:015} {self.digest.hex()}"
         return f"{said} {hashlib.blake2b(said.encode(), digest_size=8).hexdigest()}"
 
     def missing(self, last: int) -> str:
-        """Told where the journal has no such event; it ends with `last`, or is another one."""
+        """The message for a journal without that event: it ends with `last`, or is a different one."""
         if self.event is None or last >= self.event:
             return (
                 f"the journal up to event {self.event} is not the one the anchor saw: what it saw was lost or replaced"
@@ -251,14 +251,14 @@ class Anchored:
 
 
 def newest_first(store: "Store", batch: str | None = None, before: int | None = None) -> Iterator[Event]:
-    """The journal backwards, all of it or a batch, from before that event on; read as far as the caller iterates."""
+    """The journal backwards, all of it or a batch, from before that event; read only as far as the caller iterates."""
     while events := store.journal(batch=batch, before=before, limit=EVENTS_AT_ONCE):
         yield from reversed(events)
         before = events[0].seq
 
 
 def audit(store: "Store", anchored: Anchored) -> Audit:
-    """`anchored` was read before: what others add meanwhile is then not missed."""
+    """`anchored` was read beforehand, so that concurrent additions do not count as missing."""
     walk = Walk(store)
     problems: list[str] = []
     try:
@@ -270,7 +270,7 @@ def audit(store: "Store", anchored: Anchored) -> Audit:
             pass
         problems = [*chain, *anchored.problems(walk.digests), *problems, *walk.differences(), *walk.misfits()]
         recounted = walk.recounted().said
-    except (StoreDamaged, Invalid) as problem:  # invalid: the name of a space or scope that a flipped bit spoilt
+    except (StoreDamaged, Invalid) as problem:  # invalid: a flipped bit spoilt the name of a space or scope
         return Audit(False, walk.events, 0, (*problems, str(problem)))
     problems += recounted
     return Audit(
@@ -279,7 +279,7 @@ def audit(store: "Store", anchored: Anchored) -> Audit:
 
 
 def recounted(store: "Store") -> Differences:
-    """Counters and links that are not as a journal tells them which verifies."""
+    """Counters and links that differ from a journal which verifies."""
     walk = Walk(store)
     for _ in (*walk.records(), *walk.journal()):
         pass
@@ -288,7 +288,7 @@ def recounted(store: "Store") -> Differences:
 
 @dataclass(slots=True)
 class Seal:
-    """What a record must fit: its key, its checksum, whether it is a tombstone."""
+    """What a record must match: its key, its checksum, and whether it is a tombstone."""
 
     number: int
     key: bytes
@@ -303,11 +303,11 @@ class Walk:
     seals: dict[str, Seal] = field(default_factory=dict)
     digests: dict[int, bytes] = field(default_factory=dict)
     events: int = 0
-    last: dict[str, bytes] = field(default_factory=dict)  # what the journal last made of each record
-    odd: list[Event] = field(default_factory=list)  # contradicts its key
-    emptied: set[int] = field(default_factory=set)  # what erasures say they emptied
-    told: Told = field(default_factory=Told)  # of counters and links
-    counted: dict[str, Mapping[str, int | None]] = field(default_factory=dict)  # where anything was
+    last: dict[str, bytes] = field(default_factory=dict)  # the last state of each record according to the journal
+    odd: list[Event] = field(default_factory=list)  # contradict their key
+    emptied: set[int] = field(default_factory=set)  # what erasures claim to have emptied
+    told: Told = field(default_factory=Told)  # the counters and links according to the journal
+    counted: dict[str, Mapping[str, int | None]] = field(default_factory=dict)  # the counters of records that have any
 
     def records(self) -> Iterator[str]:
         for sealed in self.store.seals():
@@ -318,7 +318,7 @@ class Walk:
                 self.counted[record.id] = counted
             if seal(record, sealed.key).checksum != sealed.checksum:
                 yield f"memory {record.number} ({record.id}) contradicts its checksum"
-                self.seals[record.id].checksum = b""  # said once
+                self.seals[record.id].checksum = b""  # reported once
 
     def journal(self) -> Iterator[tuple[ChainLink, Sequence[Event]]]:
         for link, events in self.store.chain():
@@ -336,21 +336,22 @@ class Walk:
             yield link, events
 
     def differences(self) -> Iterator[str]:
-        """Records that are not as the journal last left them."""
+        """Records that differ from the last state in the journal."""
         for id, known in self.seals.items():
             if known.checksum and self.last.get(id) != known.checksum and not self._changed_meanwhile(id):
                 yield f"memory {known.number} ({id}) is not as the journal last left it"
 
     def recounted(self) -> Differences:
-        """Counters and links that are not as the journal tells them."""
+        """Counters and links that differ from the journal."""
         living = {id: known.space for id, known in self.seals.items() if not known.erased}
         ids = self.told.counts.keys() | self.counted.keys()
         suspects = [id for id in ids if self.told.differing(id, self.counted.get(id, NOTHING))]
         return differences(self.store, self.told, living, suspects)
 
     def misfits(self) -> Iterator[str]:
-        """Events that were changed: all odd ones but those that an erasure emptied, which then must be empty. Others may have
-        written and erased since the records were read, so what is odd still is looked at again, with its record as it is."""
+        """Events that were changed: all odd ones except those emptied by an erasure, which must be empty. Others may have
+        written and erased since the records were read, so the remaining ones are checked again with the present state of their
+        record."""
         odd = [event for event in self.odd if not self._is_explained(event, self.seals[event.record].erased)]
         if odd:
             self._read_on()
@@ -369,7 +370,7 @@ class Walk:
         return expected and event.before is None and event.because is None
 
     def _read_on(self) -> None:
-        """What was emptied by erasures that came after the records were read."""
+        """Adds what was emptied by erasures that happened after the records were read."""
         seen = max(self.digests, default=0)
         later = takewhile(lambda event: event.seq > seen, newest_first(self.store))
         for event in [event for event in (*self.odd, *later) if event.verb == "erased"]:
@@ -382,8 +383,8 @@ class Walk:
         return (found.record, found.key) if found else (None, None)
 
     def _changed_meanwhile(self, id: str) -> bool:
-        """Whether it was written during the audit: a second look at the record, between two equal looks at its end of
-        the journal, finds them in agreement."""
+        """Whether it was written during the audit: a second look at the record, between two identical looks at its last event,
+        finds them in agreement."""
         for _ in range(LOOKS):
             before = self.store.journal(record=id, limit=1)
             found = next(self.store.seals([id]), None)
@@ -397,7 +398,7 @@ def _fits(event: Event, key: bytes) -> bool:
 
 
 def _emptied_by(event: Event) -> set[int]:
-    """The events before it that an erasure says it emptied."""
+    """The earlier events that an erasure claims to have emptied."""
     told = (event.before or {}).get("events", ()) if event.verb == "erased" else ()
     return {seq for seq in told if seq < event.seq}
 
@@ -406,7 +407,7 @@ def _emptied_by(event: Event) -> set[int]:
 
 
 def jump(store: "Store", now: datetime, events: int = EVENTS_LOOKED_AT) -> str | None:
-    """How far the clock moved since the last write, or between two writes a short while ago, if that is too far."""
+    """How far the clock moved since the last write, or between two recent writes, if that is too far."""
     later, looked_at = now, store.journal(limit=events)
     for event in reversed(looked_at):
         if abs(later - event.at) > JUMP:
@@ -418,9 +419,9 @@ def jump(store: "Store", now: datetime, events: int = EVENTS_LOOKED_AT) -> str |
 
 
 def _before_today(store: "Store", now: datetime, first: Event) -> str | None:
-    """The same where more was written today than anybody reads, as an import does: halves the way to the first of it."""
+    """The same if too many events were written today to read them all, as by an import: bisects to the first of them."""
     before: Event | None = None
-    low = 0  # no event up to this number is of today
+    low = 0  # no event up to this number is from today
     while low < first.seq - 1:
         middle = (low + first.seq) // 2
         event = next(iter(store.journal(before=middle + 1, limit=1)), None)

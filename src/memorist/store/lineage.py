@@ -1,10 +1,10 @@
-"""What was made of a memory: summaries and narratives that are linked to it, findings taken from a text.
+"""What was derived from a memory: summaries and narratives linked to it, and findings extracted from a text.
 
-A link `derived_from` says so outright; the narrative in a provenance says only what was told when a memory was written. A
-summary of turns names their sessions and, where it does not cover all of them, the first and the last: it was made of all
-between these. A finding keeps a snippet of the text around it and the session it was found in: where that snippet stands in a
-memory of the same session, the finding was made of it; where the two only share some words, the snippet quotes the memory, and
-the finding is one of its own.
+A link `derived_from` is explicit; the narrative in a provenance only says what was told when a memory was written. A summary
+of turns names their sessions and, unless it covers all of them, the first and the last turn; it was made of all turns between
+these. A finding keeps a snippet of the surrounding text and the session it was found in. If the whole snippet occurs in a
+memory of the same session, the finding was made from that memory. If the two only share some words, the snippet quotes the
+memory, and the finding stands on its own.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -19,41 +19,41 @@ from memorist.store.traces import SHORTEST
 from memorist.store.where import Order, everywhere
 from memorist.text.twins import normalised
 
-PHRASE = 24  # characters: long enough that no other text is likely to hold them
+PHRASE = 24  # characters: long enough that no other text is likely to contain them
 IDS_AT_ONCE = 200  # ids in one query
 MOST_NUMBER = 1 << 62
 
 
 @dataclass(frozen=True, slots=True)
 class Quote:
-    """What is needed of a record with a snippet."""
+    """The relevant parts of a record with a snippet."""
 
     id: str
     snippet: str  # normalised
     project: str | None
 
     def may_be_of(self, source: Record) -> bool:
-        """Whether both are of one project, as far as that is known: two may have sessions of one name."""
+        """Whether both may be from one project, as far as known: two projects may have sessions of the same name."""
         projects = {self.project, _project_of(source)} - {None}
         return self.id != source.id and len(projects) < 2
 
 
 @dataclass(slots=True)
 class Lineage:
-    """Reads what was derived in one space, in any scope: who asks shows only what may be seen."""
+    """Reads what was derived in one space, in any scope; the caller must show only what may be seen."""
 
     store: Store
     space: str
     _findings: dict[str, list[Quote]] = field(default_factory=dict)  # by session
 
     def derived(self, sources: Sequence[Record]) -> Iterator[tuple[str, Record]]:
-        """The ids of what was made of these, one step on, each with its source."""
+        """The ids of what was derived directly from these, each with its source."""
         yield from self._linked({record.id: record for record in sources})
         yield from self._covering([record for record in sources if record.kind == "turn"])
         yield from ((found.id, source) for found, source, whole in self._snippets(sources) if whole)
 
     def _covering(self, turns: Sequence[Record]) -> Iterator[tuple[str, Record]]:
-        """The summaries of these turns: of some of a session, or of all of it."""
+        """The summaries of these turns: of part of a session, or of all of it."""
         said = {turn.provenance.session for turn in turns} - {None}
         if not said:
             return
@@ -66,7 +66,7 @@ class Lineage:
             yield from ((summary.id, turn) for turn in turns if _is_covered(turn, summary, first, last))
 
     def _span(self, summary: Record) -> tuple[int, int]:
-        """The numbers of the first and the last turn; of all, where it names none."""
+        """The numbers of the first and the last covered turn; all, if it names none."""
         covers = summary.data.get("covers")
         ids = [id for id in covers if isinstance(id, str)] if isinstance(covers, list | tuple) else []
         found = [record.number for record in self.store.get(ids, everywhere(self.space))]
@@ -78,11 +78,11 @@ class Lineage:
             yield from ((link.a, sources[link.b]) for link in links if link.b in sources)
 
     def quoting(self, sources: Sequence[Record]) -> Iterator[tuple[str, Record]]:
-        """The ids of findings that were made of another text, and whose snippets quote one of these."""
+        """The ids of findings made from another text whose snippets quote one of these."""
         yield from ((found.id, source) for found, source, whole in self._snippets(sources) if not whole)
 
     def _snippets(self, sources: Sequence[Record]) -> Iterator[tuple[Quote, Record, bool]]:
-        """Findings of the same session that hold words of a source; whether the whole snippet stands there."""
+        """Findings of the same session that share words with a source, and whether the whole snippet occurs there."""
         self._look_up({session for source in sources if (session := session_of(source))})
         for source in sources:
             text = normalised(source.text)
@@ -117,7 +117,7 @@ def session_of(record: Record) -> str | None:
 
 
 def shares(snippet: str, text: str) -> bool:
-    """Whether one of the two holds the other, or they have more than a few words in common."""
+    """Whether one contains the other, or they have more than a few words in common."""
     if snippet in text or (len(text) >= SHORTEST and text in snippet):
         return True
     starts = range(0, len(snippet) - PHRASE + 1, PHRASE)

@@ -1,6 +1,6 @@
-"""A lock between processes, and between the threads of one: an empty file, which the system gives back when its holder dies.
+"""A lock between processes and between the threads of one: an empty file, whose lock the system releases when its holder dies.
 
-The file is never removed, because two processes could then hold two of them.
+The file is never removed, because two processes could then lock two different files.
 """
 
 import errno
@@ -16,7 +16,7 @@ from memorist.errors import StoreUnavailable
 from memorist.store.files import NO_LINK, pause
 
 _held: set[int] = set()  # descriptors of locks that this process holds
-BUSY = (errno.EAGAIN, errno.EACCES, errno.EDEADLK)  # what a system says of a lock that another holds
+BUSY = (errno.EAGAIN, errno.EACCES, errno.EDEADLK)  # error numbers for a lock held by somebody else
 
 
 class Busy(StoreUnavailable):
@@ -25,7 +25,7 @@ class Busy(StoreUnavailable):
 
 @contextmanager
 def locked(path: Path, wait: float, to_write: bool = True, what: str = "the store") -> Iterator[None]:
-    """Waits for the lock, up to `wait` seconds. Who may not even open it can still read `what` it is for."""
+    """Waits for the lock, up to `wait` seconds. Whoever cannot even open the lock file can still read `what` it protects."""
     descriptor = _opened(path, to_write)
     if descriptor is None:
         yield
@@ -41,11 +41,11 @@ def locked(path: Path, wait: float, to_write: bool = True, what: str = "the stor
     finally:
         if descriptor in _held:
             _held.discard(descriptor)
-            os.close(descriptor)  # which gives the lock back
+            os.close(descriptor)  # also releases the lock
 
 
 def _opened(path: Path, to_write: bool) -> int | None:
-    """Never through a link, which would make a file elsewhere."""
+    """Opens the lock file, never through a link, which would create a file elsewhere."""
     try:
         return _plain(path, os.O_RDWR | os.O_CREAT)
     except OSError as problem:
@@ -77,7 +77,7 @@ def _try(descriptor: int) -> bool:
         else:
             import fcntl
 
-            # Not `lockf`: that one does not keep two stores in one process apart.
+            # `lockf` would not keep two stores in one process apart.
             fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except OSError as problem:
         if problem.errno in BUSY:
@@ -89,7 +89,7 @@ def _try(descriptor: int) -> bool:
 
 
 def _leave_to_parent() -> None:
-    """A forked child shares the parent's locks, and would keep them alive after the parent's death."""
+    """A forked child shares the parent's locks and would keep them alive after the parent's death."""
     for descriptor in _held:
         os.close(descriptor)
     _held.clear()

@@ -1,10 +1,10 @@
-"""Vectors in a store: `Meaning` reads them and is a tool of every question, `Generations` makes them and is the writer's.
+"""Vectors in a store: `Meaning` reads them and is a tool of every query; `Generations` makes them and belongs to the writer.
 
-A generation holds the vectors of one model, for what lies on some layers. A process has one model for all layers, or one for
-memories and documents and one for turns; it writes and reads the vectors of its own models, and leaves the others alone. When
-a layer moves from one model to another is decided in `may_move`, by a rule that two processes with different models cannot
-turn into a quarrel (docs/why/0010-generations.md). Vectors are derived: they are in no journal, what lacks one is found by words
-and waits for upkeep, and no trouble with a model ever keeps a memory from being stored.
+A generation holds the vectors of one model for some layers. A process has one model for all layers, or one for memories and
+another for turns, documents and the archive; it writes and reads the vectors of its own models and leaves others alone.
+`may_move` decides when a layer moves from one model to another, by a rule that keeps two processes with different models from
+moving it back and forth (docs/why/0010-generations.md). Vectors are derived data: they are not journalled, a row without one
+is found by words and waits for upkeep, and trouble with a model never prevents a memory from being stored.
 """
 
 import json
@@ -42,34 +42,34 @@ from memorist.store.protocol import Store
 if TYPE_CHECKING:
     from memorist.models.embed import Floats
 
-# The layers of `embed_turns`. What is forgotten comes there by the thousand and is seldom asked for; documents are long, and for
-# long texts the table finds as much (docs/why/0032).
+# The layers of `embed_turns`. Forgotten memories arrive there by the thousand and are seldom searched; documents are long, and
+# for long texts the built-in table finds as much (docs/why/0032).
 OF_TURNS = (TURNS, DOCUMENTS, ARCHIVE)
-LEFT = "models left"  # the setting of a store that names the models that a layer of it has moved away from
+LEFT = "models left"  # the setting that names the models that a layer of this store has moved away from
 LEFT_AT_MOST = 50
-REST = 30.0  # seconds in which no question waits for an embedder that has just failed one
+REST = 30.0  # seconds during which no query waits for an embedder that has just failed
 LATE = "meaning was left out: the embedder did not answer before the deadline, so words alone answer"
 EMBEDDED_AT_ONCE = 500  # rows that get their vectors in one transaction
 A_FEW = 8  # the same, while somebody waits
-SOON = 8  # records of one write that a model on this machine embeds right after it, though it is not cheap
-SOON_IN = 0.05  # seconds a row, if it does not take longer than that
-MOST_TOLD = 100  # rows that wait, in an answer; more are not counted
+SOON = 8  # records of one write that a local model embeds right away, even if it is not cheap
+SOON_IN = 0.05  # seconds a row; slower models are not used for that
+MOST_TOLD = 100  # waiting rows mentioned in an answer; more are not counted
 log = logging.getLogger("memorist")
 
 
 class OwnModel:
-    """A model of this process, and the layers that it is for."""
+    """A model of this process, and the layers it is for."""
 
     def __init__(self, choice: Choice, layers: tuple[str, ...], failed: Callable[[Exception], None]) -> None:
         self.choice = choice
         self.layers = layers
-        self.pace = 0.0  # seconds a row took when some were embedded right after their write
+        self.pace = 0.0  # seconds per row when some were last embedded right after their write
         self._failed = failed
         self._lock = threading.Lock()
         self._made: tuple[Embedder | None] | None = None
 
     def embedder(self) -> Embedder | None:
-        """None if there is none, or one that cannot be made, which is tried once."""
+        """None if there is none or it cannot be made, which is tried only once."""
         with self._lock:
             if self._made is None:
                 self._made = (self._make(),)
@@ -86,7 +86,7 @@ class OwnModel:
 
     @property
     def wanted(self) -> str | None:
-        """Its name; None for one that could not be made, which says nothing about the store."""
+        """Its name; None if it could not be made, which says nothing about the store."""
         embedder = self.embedder()
         if embedder is not None:
             return embedder.name
@@ -96,18 +96,18 @@ class OwnModel:
         return tuple(layer for layer in self.layers if layer in layers)
 
     def reads(self, layers: Collection[str]) -> tuple[str, ...]:
-        """Those that it is asked about when a question is put to these. A process without an embedder reads no vectors."""
+        """The layers among these for which it embeds a query. A process without an embedder reads no vectors."""
         return () if self.choice.spelled == NONE else self.among(layers)
 
 
 class Meaning:
-    """Which vectors of a store can be read, and a question as vectors for them."""
+    """Tells which vectors of a store can be read, and turns a query into vectors for them."""
 
     def __init__(
         self, store: Store, choice: Choice = NO_EMBEDDER, turns: Choice | None = None, own: Own = NO_RULES
     ) -> None:
         self.store = store
-        self.problem: str | None = None  # why an embedder cannot be used, if one cannot
+        self.problem: str | None = None  # why an embedder cannot be used, if so
         self.redactor = Redactor(secret_of(store), own)  # an endpoint must not see what the store must not hold
         self._former: dict[str, Embedder | None] = {}
         self._resting: dict[str, float] = {}  # embedders that failed a question, and until when no other waits for them
@@ -122,23 +122,23 @@ class Meaning:
 
     @property
     def choice(self) -> Choice:
-        """What was chosen for memories."""
+        """The model chosen for memories."""
         return self.models[0].choice
 
     def embedder(self) -> Embedder | None:
         return self.models[0].embedder()
 
     def own(self, model: str, layers: Collection[str] = LAYERS) -> Embedder | None:
-        """Our embedder of that model; looked for first among those for one of these layers, for the others need not be made."""
+        """This process's embedder for that model. Those for `layers` are tried first, so that the others need not be made."""
         embedders = (each.embedder() for each in sorted(self.models, key=lambda each: not each.among(layers)))
         return next((embedder for embedder in embedders if embedder is not None and embedder.name == model), None)
 
     def layers_of(self, model: str) -> tuple[str, ...]:
-        """Those that are to have that model, as far as this process is asked."""
+        """The layers that should have that model according to this process."""
         return tuple(layer for each in self.models if each.wanted == model for layer in each.layers)
 
     def _of(self, generation: Generation) -> Embedder | None:
-        """The embedder that made those vectors: our own, or one that is built in."""
+        """The embedder that made those vectors, if it is one of this process or built in."""
         model = generation.model
         own = self.own(model, generation.layers)
         if own is not None:
@@ -146,12 +146,12 @@ class Meaning:
         if model not in self._former:
             try:
                 self._former[model] = built_in(model)
-            except Exception:  # then it is read by words, as any other model that cannot be had
+            except Exception:  # then search by words, as with any other unavailable model
                 self._former[model] = None
         return self._former[model]
 
     def failed(self, problem: Exception) -> None:
-        """Keeps what was wrong for `status`, and says it once."""
+        """Keeps the problem for `status` and logs it once."""
         self.problem = str(problem)
         if not self._warned:
             self._warned = True
@@ -160,19 +160,19 @@ class Meaning:
     # ------------------------------------------------------------ reading
 
     def living(self) -> list[Generation]:
-        """The generations that are read. Of those of a layer the newest is the last: that is the one it has, or moves to."""
+        """The generations that are read. The last one for a layer is the newest: the one it has or is moving to."""
         return [each for each in self.store.generations() if each.state != "retired"]
 
     def readers(self, generations: Sequence[Generation]) -> list[tuple[Generation, Embedder]]:
-        """Those of them to read now, newest first, each with its embedder: while a layer moves these may be two."""
+        """The generations to read now, newest first, each with its embedder; two for a layer that is moving."""
         found = ((each, self._of(each)) for each in reversed(generations) if each.state != "retired")
         return [(each, embedder) for each, embedder in found if embedder is not None]
 
     def in_time(
         self, text: str, seconds: float | None = None, layers: Collection[str] = LAYERS
     ) -> "tuple[list[tuple[Generation, Floats]], str | None]":
-        """A question to these layers as a vector for each generation to read, and what its answer has to say about that. A
-        model that fails is left out, and a slow one is not waited for beyond these seconds: words answer without it."""
+        """A query to these layers as a vector for each generation to read, and a remark for the answer. A failing model is
+        left out, and a slow one is not waited for beyond `seconds`: then words alone answer."""
         asked = {each: read for each in self.models if (read := each.reads(layers))}
         generations = _those(self.store.generations(), list(chain.from_iterable(asked.values())))
         if seconds is None or not generations or all(each.choice.cheap for each in asked):
@@ -200,8 +200,8 @@ class Meaning:
     # ------------------------------------------------------------ what waits
 
     def _told(self, asked: Mapping[OwnModel, Sequence[str]], known: Sequence[Generation]) -> str | None:
-        """Where a model was named and is not all that answers, or where the vectors of a layer cannot be read here: that, and
-        what to do. Otherwise the default says nothing."""
+        """If a chosen model does not answer alone, or vectors of a layer cannot be read here: what is the case, and what to
+        do. A default model that works says nothing."""
         doubtful = [each for each, here in asked.items() if each.choice.asked or self._is_blind(here, known)]
         return "; ".join(filter(None, (self._not_yet(each, asked[each]) for each in doubtful))) or None
 
@@ -231,8 +231,8 @@ class Meaning:
         return f"the vectors of {shown(wanted)} are made by `memorist upkeep`: {rows}; until then {until}"
 
     def waiting(self, most: int, models: Sequence[OwnModel] | None = None) -> int:
-        """How many index rows wait for a vector of one of these models, or of all that this process has; counted up to `most`. None
-        does on a layer that has another model and stays with it."""
+        """How many index rows wait for a vector of one of these models, or of all models of this process; counted up to
+        `most`. Rows on a layer that has another model and keeps it do not count."""
         count, living = 0, self.living()
         for each in self.models if models is None else models:
             wanted = each.wanted or NONE
@@ -262,23 +262,23 @@ class Meaning:
     # ------------------------------------------------------------ the models the store has
 
     def is_alive(self, generation: Generation) -> bool:
-        """Whether it is still read; another process may have moved the store elsewhere."""
+        """Whether it is still read; another process may have moved the store to another model."""
         return any(each.id == generation.id for each in self.living())
 
     def aim(self, layer: str, living: Sequence[Generation]) -> str | None:
-        """The model the layer has, or moves to; None for one that never had any."""
+        """The model that the layer has or is moving to; None if it never had any."""
         mine = _those(living, [layer])
         return mine[-1].model if mine else NONE if self.left() else None
 
     def otherwise(self, model: OwnModel, living: Sequence[Generation]) -> dict[str, str | None]:
-        """The layers that are to have this model and do not, with what they have."""
+        """The layers that should have this model but do not, with the model they have."""
         aims = {layer: self.aim(layer, living) for layer in model.layers if model.wanted is not None}
         return {layer: aim for layer, aim in aims.items() if (aim or NONE) != model.wanted}
 
     def may_move(self, model: OwnModel, living: Sequence[Generation], switch: bool = False) -> tuple[str, ...]:
-        """The layers that this process may move to its model: to a first one always, and to another if it was named or
-        follows on the one they have, but never back to one that a layer has left, unless somebody says `switch`. So every
-        move is to a model that the layer never had, and two processes that want different ones cannot take turns."""
+        """The layers that this process may move to its model. Allowed is always a first model, and another one if it was named
+        or succeeds the present one; but never a model that a layer has left, unless `switch` demands it. So every move is to a
+        model the layer never had, and two processes that want different models cannot take turns."""
         aims, wanted = self.otherwise(model, living), str(model.wanted)
         if not aims or (wanted in self.left() and not switch):
             return ()
@@ -286,13 +286,13 @@ class Meaning:
         return tuple(layer for layer, aim in aims.items() if named or aim is None or _follows(wanted, aim))
 
     def must_move(self) -> bool:
-        """Whether something that the store has is to make room for another model."""
+        """Whether a layer that has vectors is to move to another model."""
         living = self.living()
         moving = (layer for each in self.models for layer in self.may_move(each, living))
         return any(self.aim(layer, living) is not None for layer in moving)
 
     def advice(self, living: Sequence[Generation]) -> str | None:
-        """What to know where this process and the store do not mean the same models."""
+        """What to tell the user if this process and the store are set to different models."""
         return "; ".join(told for each in self.models for told in self._advice(each, living)) or None
 
     def _advice(self, model: OwnModel, living: Sequence[Generation]) -> Iterator[str]:
@@ -314,7 +314,7 @@ class Meaning:
 
 @dataclass(frozen=True, slots=True)
 class Ahead:
-    """The vectors of a record that is about to be written, and what they were made from."""
+    """The vectors of a record about to be written, and what they were made from."""
 
     text: str
     title: str | None
@@ -326,20 +326,20 @@ class Ahead:
 
 
 class Generations:
-    """How rows come to their vectors. What a transaction leaves without one is embedded after it: no model runs while others
-    wait for the store."""
+    """Gives rows their vectors. Rows that a transaction leaves without one are embedded afterwards, so that no model runs
+    while others wait for the store."""
 
     def __init__(self, meaning: Meaning) -> None:
         self.meaning = meaning
         self.store = meaning.store
-        self.later = False  # vectors that come cheap wait for `catch_up_later`, so that nothing is loaded for them
-        # The living generations when every layer had its model, and which were ours: most writes find them so.
+        self.later = False  # cheap vectors are left to `catch_up_later`, so that no model is loaded for them
+        # The living generations when every layer had its model, and those that are ours; most writes find this unchanged.
         self._settled: tuple[list[Generation] | None, list[Generation]] = (None, [])
 
     # ------------------------------------------------------------ with a write
 
     def ahead(self, records: Sequence[Record]) -> Mapping[str, Ahead]:
-        """The vectors of what is about to be written, if they come cheap, before anybody has to wait for the store."""
+        """The vectors of records about to be written, if they are cheap, made before the store is locked."""
         found: dict[str, Ahead] = {}
         for model in self.meaning.models if self.store.writable and not self.later else ():
             some = [record for record in records if layer_of(record.kind, record.state) in model.layers]
@@ -362,8 +362,8 @@ class Generations:
     def join(
         self, written: Sequence[Sealed], ahead: Mapping[str, Ahead]
     ) -> tuple[dict[int, dict[str, Sequence[bytes]]], list[str]]:
-        """Inside a transaction: the vectors that were made ahead, by the generation they are of, and which records have none
-        yet and may get them right after it."""
+        """Inside a transaction: the vectors made ahead, by generation, and the ids of the records that have none yet and may
+        get them right afterwards."""
         ready: dict[int, dict[str, Sequence[bytes]]] = {}
         bare, ours = list[str](), self._ours_to_write() if ahead else []
         for each in written:
@@ -389,8 +389,8 @@ class Generations:
         return found
 
     def catch_up(self, numbers: Sequence[int]) -> None:
-        """Embeds the rows of these records that a transaction left bare, in transactions of its own. Most changes leave none,
-        and then no model is even loaded. A model on this machine that is not cheap is asked for a few only."""
+        """Embeds the rows of these records that a transaction left without vectors, in transactions of its own. Most changes
+        leave none, and then no model is even loaded. A local model that is not cheap is used for a few rows only."""
         few = 0 < len(numbers) <= SOON
         for model in self.meaning.models:
             if (model.choice.cheap and not self.later) or (few and model.choice.local and model.pace <= SOON_IN):
@@ -408,7 +408,7 @@ class Generations:
         if embedder is None:
             return
         if not model.choice.cheap:
-            dimension_of(embedder)  # it may have to be found out, and not inside a transaction
+            dimension_of(embedder)  # finding out the dimension may call the model, so not inside the transaction
             with self.store.transaction():
                 self.ours(soon=model)
         for each in _those(self.meaning.living(), model.layers, embedder.name):
@@ -417,14 +417,14 @@ class Generations:
             model.pace = (time.perf_counter() - begun) / max(1, len(rows))
 
     def catch_up_later(self, seconds: float) -> None:
-        """Embeds for so long what was written `later`."""
+        """Spends up to `seconds` embedding what was written with `later`."""
         until = time.monotonic() + seconds
         try:
             for mine in self._cheap_that_wait():
                 for _ in self.filling(mine, A_FEW):
                     if time.monotonic() >= until:
                         return
-        except MemoristError as problem:  # it waits on
+        except MemoristError as problem:  # the rows keep waiting
             self.meaning.failed(problem)
 
     def _cheap_that_wait(self) -> list[Generation]:
@@ -443,9 +443,9 @@ class Generations:
     # ------------------------------------------------------------ moving to another model
 
     def ours(self, upkeep: bool = False, switch: bool = False, soon: OwnModel | None = None) -> list[Generation]:
-        """Inside a transaction: the living generations of this process's models. One is begun here where layers may move to
-        it, or must because of `switch`; outside of upkeep only for a model that is cheap, or `soon`: another would have to be
-        asked for its dimension."""
+        """Inside a transaction: the living generations of this process's models. Begins a new one where layers may move to a
+        model, or must because of `switch`. Outside of upkeep, it does so only for a model that is cheap or `soon`: any other
+        would have to be called to learn its dimension."""
         living, ours = self.meaning.living(), dict[int, Generation]()
         for model in reversed(self.meaning.models):  # so that the model of memories is the newest, and read first
             if (upkeep or model.choice.cheap or model is soon) and self._begin(model, living, upkeep, switch):
@@ -457,8 +457,8 @@ class Generations:
         return [ours[id] for id in sorted(ours)]
 
     def _begin(self, model: OwnModel, living: Sequence[Generation], upkeep: bool, switch: bool) -> bool:
-        """Whether a move was begun. One that is under way is broken off by upkeep alone, which only one does at a time: a
-        write must not make waste what another process is paying for."""
+        """Begins a move if one is due, and says whether. Only upkeep, which runs once at a time, may break off a move that is
+        under way: a write must not waste what another process is paying for."""
         layers = self.meaning.may_move(model, living, switch)
         if not layers or (_those(living, layers, state="filling") and not upkeep):
             return False
@@ -471,8 +471,8 @@ class Generations:
         return True
 
     def _leave(self, wanted: str, layers: Sequence[str], living: Sequence[Generation]) -> None:
-        """Moves away from what these layers have. What is current stays so until the new generation is full, unless there is
-        to be none."""
+        """Moves these layers away from their models. A current generation stays current until the new one is full, unless
+        there will be none."""
         others = _those(living, layers, but=wanted)
         for each in others:
             if each.state == "filling" or wanted == NONE:
@@ -485,9 +485,9 @@ class Generations:
     # ------------------------------------------------------------ what waits
 
     def filling(self, generation: Generation, most: int) -> Iterator[int]:
-        """One pass over the rows without a vector, so many at once, and how many got one each time. A row that changes meanwhile
-        is left for the next pass. It ends if another process has moved the store to another model: the rest would never be
-        read, and may cost money."""
+        """One pass over the rows without a vector, `most` at a time; yields how many got one. Rows that change meanwhile are
+        left to the next pass. Stops if another process has moved the store to another model: the remaining vectors would never
+        be read, and may cost money."""
         after, layers = 0, self.meaning.layers_of(generation.model)
         while self.meaning.is_alive(generation) and (
             pieces := self.store.unembedded(generation.id, after, most, layers=layers)
@@ -496,7 +496,7 @@ class Generations:
             yield self.fill(generation, pieces)
 
     def fill(self, generation: Generation, pieces: Sequence[Piece]) -> int:
-        """Embeds these rows, then puts the vectors of those whose text is still the same; how many they were."""
+        """Embeds these rows and stores the vectors of those whose text has not changed; returns how many."""
         embedder = self.meaning.own(generation.model, generation.layers) if pieces else None
         if embedder is None:
             return 0
@@ -511,19 +511,19 @@ class Generations:
         return len(vectors)
 
     def cut_over(self, generation: Generation) -> bool:
-        """Makes a full generation the current one. False if a row came meanwhile that has no vector yet."""
+        """Makes a full generation the current one. False if a row without a vector was added meanwhile."""
         before = self.store.head()
         if self.store.unembedded(generation.id, 0, 1):
             return False
         with self.store.transaction():
-            touched = self.store.head() != before  # else what was just seen still holds, and nobody waits for a look
+            touched = self.store.head() != before  # if not, the check above still holds, and nobody waits for another
             if generation not in self.meaning.living() or (touched and self.store.unembedded(generation.id, 0, 1)):
                 return False
             self.store.save_generation(replace(generation, state="current"))
         return True
 
     def drop(self, most: int) -> int | None:
-        """Takes away some vectors that nobody reads any more; how many. None if there are none such."""
+        """Removes some vectors that nobody reads any more, and returns how many; None if there are none."""
         unread = next((each for each in self.store.generations() if each.lost or each.state == "retired"), None)
         if unread is None:
             return None
@@ -532,7 +532,7 @@ class Generations:
 
 
 def secret_of(store: Store) -> bytes:
-    """The store's own key, made with it. Without it twins, keys and marks would silently stop working."""
+    """The store's own key, created with it. Without it, twins, keys and marks would silently stop working."""
     try:
         secret = bytes.fromhex(store.setting("secret") or "")
     except ValueError:
@@ -549,14 +549,14 @@ def _those(
     but: str | None = None,
     state: str | None = None,
 ) -> list[Generation]:
-    """Those for one of these layers, of that model, of another, and in that state."""
+    """The generations for one of these layers: of `model`, of any but `but`, and in `state`."""
     here = [each for each in generations if each.has(layers) and each.model != but]
     return [each for each in here if model in (None, each.model) and state in (None, each.state)]
 
 
 def _follows(wanted: str, aim: str) -> bool:
-    """Whether a store may move on without anybody having named the model: to another version of the one it has, which has the
-    same name but for its digest, and from what used to be the default to what is now."""
+    """Whether a store may move on although nobody named the model: to another version of the one it has (same name, other
+    digest), or from a former default to the present one."""
     family = aim.partition("@")[0]
     return family == wanted.partition("@")[0] or family in FORMER
 

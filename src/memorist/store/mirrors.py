@@ -1,8 +1,8 @@
-"""What a store knows of the pages that mirror it: for each line of a page that is a memory, which one, and how both looked when
-they were last compared.
+"""What a store knows about the pages that mirror it: which memory each line of a page is, and the state of both when they were
+last compared.
 
-A text is known here by a keyed digest of each of its lines, never by its words: two sides and what they had in common can be
-compared without the common text. They are settings of the store, one for each page, and travel with the file.
+A text is represented by a keyed digest of each of its lines, never by its words, so two sides and their common ancestor can be
+compared without storing the common text. These are settings of the store, one per page, and travel with the file.
 """
 
 import json
@@ -17,8 +17,8 @@ from memorist.store.where import canonical
 
 
 class Counterpart(NamedTuple):
-    """One memory of a page. `page`: the digests of its lines there, "" where it has none; `store`: the digest of its text in the
-    store. `state`: why the two differ, if they do: the question that waits for a person, or one of the words of
+    """One memory of a page. `page`: the digests of its lines there, or "" if it has none; `store`: the digest of its text in
+    the store. `state`: if the two differ, why: the question that waits for a person, or one of the words of
     `files/memory_md.py`."""
 
     id: str
@@ -48,7 +48,7 @@ def mirror_of(store: Store, space: str, scope: str, path: str) -> Mirror | None:
 
 
 def keep(store: Store, space: str, scope: str, path: str, mirror: Mirror) -> None:
-    """Inside a transaction of the writer."""
+    """Stores it; inside a transaction of the writer."""
     said = {_name(space, scope, path): canonical([mirror.event, mirror.digest, [list(row) for row in mirror.rows]])}
     known = pages(store, space)
     if (scope, path) not in known:
@@ -57,12 +57,12 @@ def keep(store: Store, space: str, scope: str, path: str, mirror: Mirror) -> Non
 
 
 def pages(store: Store, space: str) -> list[tuple[str, str]]:
-    """The scope and the path of every page that was ever compared."""
+    """The scope and path of every page that was ever compared."""
     return [(str(scope), str(path)) for scope, path in json.loads(store.setting(f"mirrors in {space}") or "[]")]
 
 
 def forget_rows(store: Store, space: str, scope: str, path: str, ids: Set[str] | Sequence[str]) -> None:
-    """Takes these memories out, once the page does not hold them any more; inside a transaction of the writer."""
+    """Removes these memories once the page no longer holds them; inside a transaction of the writer."""
     known = mirror_of(store, space, scope, path)
     if known is not None and any(row.id in ids for row in known.rows):
         rows = tuple(row for row in known.rows if row.id not in ids)

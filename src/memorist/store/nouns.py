@@ -1,5 +1,5 @@
-"""The values that go in and out of a store: shelves, commits, receipts, runs, generations of vectors; and how a record becomes
-a row, and is sealed."""
+"""The values that go in and out of a store: shelves, commits, receipts, runs, generations of vectors. Also how a record is
+turned into a row, and sealed."""
 
 import hashlib
 import json
@@ -22,9 +22,9 @@ COLUMNS = (
     "actor", "surface", "session", "role", "speaker", "agent", "task", "narrative", "source",
     "origin", "trust", "season", "fingerprint", "version", "superseded_by",
 )  # fmt: skip
-CONTENT = ("text", "title", "tags", "files", "data")  # what a memory is made of; its footprint is computed from it
+CONTENT = ("text", "title", "tags", "files", "data")  # the content of a memory, from which its footprint is computed
 COUNTERS = ("up", "down", "used", "surfaced", "rejected", "strength")
-UNCOUNTED = Counters()  # of all records that nothing was counted of
+UNCOUNTED = Counters()  # shared by all records without counts
 WHOLE = {"pinned", "at", "created", "updated", "valid_from", "valid_to", "version", *COUNTERS, "last_used"}
 REAL = {"importance", "confidence"}
 MAY_BE_MISSING = {
@@ -33,16 +33,16 @@ MAY_BE_MISSING = {
 }  # fmt: skip
 SHAPES_AT_MOST = 1000
 _sound_shapes: set[tuple[type, ...]] = set()  # of rows seen so far; one look at it costs a tenth of the columns' own
-NOTHING_SAID = (None,) * 6  # in which session, by whom, for which task
+NOTHING_SAID = (None,) * 6  # no session, role, speaker, agent, task or narrative
 CHAIN_START = bytes(32)
 T = TypeVar("T")
-LOOKED_AT = 60  # records that `stating` looks at, the newest
-TIES_AT_MOST = 100  # links of a record that `neighbours` looks at, of each kind and direction, to the newest
+LOOKED_AT = 60  # newest records that `stating` looks at
+TIES_AT_MOST = 100  # links of a record, to the newest, that `neighbours` looks at, for each kind and direction
 
 
 @dataclass(frozen=True, slots=True)
 class Shelf:
-    """The unit of the index: a question reads only the shelves it may and must."""
+    """The unit of the index: a query reads only the shelves that it may and must read."""
 
     space: str
     scope: str
@@ -51,19 +51,19 @@ class Shelf:
 
     @property
     def place(self) -> str:
-        """The scope with its home, in one name that no other shelf of the space and layer has."""
+        """The scope with its home, as one name that is unique within the space and layer."""
         return self.scope if self.home is None else f"{self.home}//{self.scope}"
 
 
 @dataclass(frozen=True, slots=True)
 class Sealed:
-    """A record ready to be written: its columns, its own key, and the checksum of the columns under it."""
+    """A record ready to be written: its columns, its own key, and the checksum of the columns under that key."""
 
     record: Record
     row: tuple[Any, ...]
     key: bytes
     checksum: bytes
-    new: bool = False  # the store has not seen it yet
+    new: bool = False  # not in the store yet
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,13 +75,13 @@ class Counted:
     used: datetime | None
 
 
-# What became of a key that names a message and tells nothing of what it says: it stays when its turn is erased.
+# Outcomes of a key that names a message without revealing its content; such a key stays when its turn is erased.
 MESSAGE_KEPT, ERASED_MESSAGE = "said", "unsaid"
 
 
 @dataclass(frozen=True, slots=True)
 class KeyUse:
-    """An idempotency key (as a digest), the digest of what it was used for, and what became of it."""
+    """An idempotency key (as a digest), the digest of what it was used for, and the outcome."""
 
     key: str
     draft: str
@@ -90,12 +90,12 @@ class KeyUse:
     at: datetime
 
 
-RENDERED_AT_MOST = 1000  # lines of the recall log with a text for a prompt: each is as long as the prompt was
+RENDERED_AT_MOST = 1000  # recall log entries with a text for a prompt, each as long as that prompt
 
 
 @dataclass(frozen=True, slots=True)
 class Receipt:
-    """One line of the recall log: what was asked and what was shown. Unchained, bounded, flushed cheaply."""
+    """One entry of the recall log: the query and what was shown. Unchained, bounded, flushed cheaply."""
 
     id: str
     at: datetime
@@ -107,21 +107,21 @@ class Receipt:
     ms: float
     shown: tuple[tuple[str, float], ...]
     empty_because: str | None = None
-    rendered: Mapping[str, Any] | None = None  # of a context only: the text that went into a prompt, and out of what
-    home: str | None = None  # the project in which it was asked; lines from before 0.2.0 do not know it
+    rendered: Mapping[str, Any] | None = None  # for a context only: the text that went into a prompt, and its sources
+    home: str | None = None  # the project in which the query was made; unknown for entries from before 0.2.0
 
     @property
     def ids(self) -> list[str]:
         return [id for id, _ in self.shown]
 
 
-LESSONS_AT_MOST = 300  # of a project: a question is compared with all of them
+LESSONS_AT_MOST = 300  # of a project, since a query is compared with all of them
 
 
 @dataclass(frozen=True, slots=True)
 class Lesson:
-    """How one memory did for one question, in the project where it was asked. Verdicts count in thirds: to be used is one
-    third of being called useful."""
+    """How one memory did for one query, in the project where it was asked. Verdicts count in thirds: being used is one third
+    of being called useful."""
 
     id: str
     space: str
@@ -129,9 +129,9 @@ class Lesson:
     record: str
     question: str
     places: tuple[tuple[str, str | None], ...]  # the scopes, with their homes, that the answer came from
-    users: int  # what the user said of it, above or below zero
-    others: int  # and what all others did
-    at: datetime  # when something was last said of it
+    users: int  # the user's verdict, above or below zero
+    others: int  # the verdict of all others
+    at: datetime  # when the last verdict was given
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,9 +140,9 @@ class Brief:
 
     id: str
     number: int
-    bytes: int  # what it costs in the store: row, index and all
+    bytes: int  # its size in the store, including row and index
     pinned: bool
-    since: datetime  # when it last helped, else when it happened
+    since: datetime  # when it last helped, otherwise when it happened
     counters: Counters
     scope: str
     kind: str
@@ -150,14 +150,14 @@ class Brief:
     trust: str
     importance: float
     confidence: float
-    touched: datetime  # when it was last written or changed, said again, or helped
+    touched: datetime  # when it was last written, changed, repeated, or helped
     at: datetime  # when it happened
     created: datetime  # when it was stored
     home: str | None = None
 
 
 class Glimpse(NamedTuple):
-    """What a window shows of a turn: of ten thousand nothing else is read."""
+    """What a window shows of a turn; nothing else is read, since there may be ten thousand."""
 
     number: int
     id: str
@@ -171,13 +171,13 @@ class Glimpse(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """One run of a job: who does it until when, and how far it came; or a question that waits for a person, which is the
-    only thing in it that may hold text, and goes once it is decided."""
+    """One run of a job: who does it until when, and how far it got. Or a question for a person; its text is the only text in a
+    run, and is removed once the question is decided."""
 
     id: int
     space: str
     job: str
-    state: str  # running, done or failed; of a question: asks, done, denied or withdrawn
+    state: str  # running, done or failed; for a question: asks, done, denied or withdrawn
     owner: str
     lease: datetime
     at: datetime
@@ -191,7 +191,7 @@ class Run:
 
 @dataclass(frozen=True, slots=True)
 class ChainLink:
-    """The events `first` … `last` of one transaction and the digest that ties them to all before."""
+    """The events `first` … `last` of one transaction, and the digest that ties them to all events before."""
 
     first: int
     last: int
@@ -200,7 +200,7 @@ class ChainLink:
 
 @dataclass(frozen=True, slots=True)
 class Commit:
-    """What one commit writes, all of it or nothing."""
+    """What one commit writes, all or nothing."""
 
     records: Sequence[Sealed] = ()
     vectors: Mapping[int, Mapping[str, Sequence[bytes]]] = field(default_factory=dict)  # by generation, of some records
@@ -209,7 +209,7 @@ class Commit:
     unlinked: Sequence[Link] = ()
     keys: Sequence[KeyUse] = ()
     events: Sequence[Event] = ()
-    digest: bytes = b""  # that ties these events to all before
+    digest: bytes = b""  # ties these events to all events before
     runs: Sequence[Run] = ()  # one with id 0 is new
     lessons: Sequence[Lesson] = ()
     settings: Mapping[str, str] = field(default_factory=dict)
@@ -217,24 +217,24 @@ class Commit:
 
 @dataclass(frozen=True, slots=True)
 class Erased:
-    """What `erase` took away beside the records themselves."""
+    """What `erase` removed besides the records themselves."""
 
-    events: tuple[int, ...]  # of other records, which told of one of them
-    words: frozenset[str]  # that no memory of the space holds any more
-    questions: frozenset[str] = frozenset()  # of lessons that went
+    events: tuple[int, ...]  # of other records, which mentioned one of the erased
+    words: frozenset[str]  # words that no memory of the space holds any more
+    questions: frozenset[str] = frozenset()  # of lessons that were removed
 
 
 @dataclass(frozen=True, slots=True)
 class Generation:
-    """Vectors of one model, of what lies on some layers. Two generations never meet in one comparison: their numbers mean
+    """Vectors of one model, for some layers. Vectors of two generations are never compared, because their numbers mean
     different things."""
 
     id: int
-    model: str  # name and digest: what made the vectors, exactly
+    model: str  # name and digest: exactly what made the vectors
     dimension: int
     state: str  # filling, current or retired
     layers: tuple[str, ...] = LAYERS
-    lost: tuple[str, ...] = ()  # layers that it was for, and has vectors of that nobody reads any more
+    lost: tuple[str, ...] = ()  # layers it once covered; its vectors for them are no longer read
 
     @property
     def bytes(self) -> int:
@@ -242,7 +242,7 @@ class Generation:
 
     @property
     def use(self) -> str:
-        """What the store has it for."""
+        """What the store uses it for."""
         return self.state + ("" if self.layers == LAYERS else f": {', '.join(self.layers)}")
 
     def has(self, layers: Iterable[str]) -> bool:
@@ -252,14 +252,14 @@ class Generation:
         return [shelf for shelf in shelves if shelf.layer in self.layers]
 
     def without(self, layers: Sequence[str]) -> "Generation":
-        """What it is once it has lost these layers: retired, if none is left."""
+        """The generation without these layers; retired if none is left."""
         left = tuple(layer for layer in self.layers if layer not in layers)
         return replace(self, layers=left) if left else replace(self, state="retired")
 
 
 @dataclass(frozen=True, slots=True)
 class Piece:
-    """An index row as an embedder sees it: its number and its text."""
+    """An index row as an embedder sees it: its number and text."""
 
     row: int
     text: str
@@ -267,8 +267,8 @@ class Piece:
 
 @dataclass(frozen=True, slots=True)
 class Near:
-    """What `nearest` found, most similar first, and how similar the shelves' rows are to the question on the whole: only
-    against that does a single similarity say anything."""
+    """What `nearest` found, most similar first, and how similar the shelves' rows are to the query overall; only compared with
+    that does a single similarity mean anything."""
 
     hits: tuple[tuple[int, float], ...] = ()  # a record's number, and the cosine of its best row
     rows: int = 0
@@ -277,15 +277,15 @@ class Near:
 
 
 class Fact(NamedTuple):
-    """What ranking needs to know of a record, without its text. `before` and `after` are its neighbours in its session."""
+    """What ranking needs to know about a record, without its text. `before` and `after` are its neighbours in its session."""
 
     number: int
     shelf: Shelf
     session: str | None
     role: str | None
     speaker: str | None
-    micros: int  # when it happened; most questions do not ask
-    up: int  # votes for it
+    micros: int  # when it happened; converted only on demand, since most queries do not need it
+    up: int  # votes in favour
     before: int | None = None
     after: int | None = None
     kind: str = "fact"
@@ -296,31 +296,31 @@ class Fact(NamedTuple):
 
 
 class Tie(NamedTuple):
-    """A link as a walk takes it: from the record `here` to the one `there`, by their numbers."""
+    """A link from the view of a walk: from the record `here` to `there`, by number."""
 
     here: int
     there: int
     kind: str
     weight: float
     evidence: str | None
-    outward: bool  # whether `here` is its first end
-    degree: int  # how many links of `here` were looked at and fit
+    outward: bool  # whether the link starts at `here`
+    degree: int  # how many links of `here` were looked at and matched
 
 
 @dataclass(frozen=True, slots=True)
 class Size:
     records: int
-    bytes: int  # the file (0 in RAM)
-    live_bytes: int  # without pages that are free to be used again
+    bytes: int  # of the file; 0 in RAM
+    live_bytes: int  # without free pages
     events: int
     receipts: int
     used: int = 0  # how often the memories of a space were used
-    done: Mapping[tuple[str, str], int] = field(default_factory=dict)  # how often what was done, by verb and surface
+    done: Mapping[tuple[str, str], int] = field(default_factory=dict)  # how often, by verb and surface
 
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Diagnosis(Noun):
-    """One check of the doctor, and its result: true if all is well."""
+    """One check of the doctor and its result; truthy if all is well."""
 
     ok: bool
     check: str
@@ -332,13 +332,13 @@ class Diagnosis(Noun):
 
 
 def parts(of: Sequence[T], size: int) -> Iterator[Sequence[T]]:
-    """What is too much for one query or transaction, in order, so many at once."""
+    """Splits what is too much for one query or transaction into parts of `size`, in order."""
     return (of[start : start + size] for start in range(0, len(of), size))
 
 
 def footprint(content: int, vector: int = 0) -> int:
-    """Bytes that a memory with so many bytes of content costs in a store: measured, with its index and its journal, and a
-    vector of so many bytes for every thousand of the text."""
+    """Bytes that a memory with `content` bytes costs in a store, from measurements: including index and journal, and a vector
+    of `vector` bytes for every thousand bytes of content."""
     return 450 + 5 * content // 2 + vector * (1 + content // 1000)
 
 
@@ -349,7 +349,7 @@ def shelf_of(record: Record) -> Shelf:
 def layer_of(kind: str, state: str) -> str:
     """A kind's own layer while a record is active, the archive otherwise.
 
-    Kinds that a user added are memories; only ours lie on other layers.
+    Kinds added by a user are memories; only built-in kinds lie on other layers.
     """
     known = KINDS.get(kind)
     return (known.layer if known else MEMORY) if state == "active" else ARCHIVE
@@ -357,9 +357,9 @@ def layer_of(kind: str, state: str) -> str:
 
 # ---------------------------------------------------------------- a record as stored columns, and back
 #
-# The same columns are what a row's checksum covers, so that all stores compute one number for one record. Counters are left out
-# of it on purpose (they change without the record changing) and have a checksum of their own. Empty things are stored as NULL:
-# most memories have no title, no files and no data, and a store of a million should not pay for that.
+# A row's checksum covers the same columns, so that all stores compute the same checksum for a record. Counters are excluded on
+# purpose (they change without the record changing) and have a checksum of their own. Empty values are stored as NULL: most
+# memories have no title, files or data, and a store of a million should not pay for these.
 
 
 def to_row(record: Record) -> tuple[Any, ...]:
@@ -381,7 +381,7 @@ def to_row(record: Record) -> tuple[Any, ...]:
 def from_row(
     space: str, scope: str, home: str | None, number: int, row: Sequence[Any], counted: Sequence[Any]
 ) -> Record:
-    """The record; `counted` holds the counters and the time of last use, or Nones where nothing was counted."""
+    """The record; `counted` holds the counters and the time of last use, or Nones if nothing was counted."""
     (id, kind, text, title, tags, files, data, status, pinned, state, reason, importance, confidence,
      at, created, updated, valid_from, valid_to, actor, surface, session, role, speaker, agent, task,
      narrative, source, origin, trust, season, fingerprint, version, superseded_by) = row  # fmt: skip
@@ -408,7 +408,7 @@ def from_row(
 
 
 def _must_be_sound(row: Sequence[Any], counted: Sequence[Any]) -> None:
-    """A flipped bit can turn any column into NULL or into bytes, also where the schema forbids it."""
+    """Checks the column types: a flipped bit can turn any column into NULL or bytes, even where the schema forbids it."""
     shape = (*map(type, row), *map(type, counted))
     if shape in _sound_shapes:
         return
@@ -423,7 +423,7 @@ def _must_be_sound(row: Sequence[Any], counted: Sequence[Any]) -> None:
 
 
 def counters_of(number: int, counted: Sequence[Any]) -> tuple[Counters, datetime | None]:
-    """The counters of a record and when it was last used, where nothing else of it is asked for."""
+    """The counters of a record and when it was last used, if nothing else about it is needed."""
     *counts, used = counted
     if not (all(type(count) is int for count in counts) or all(count is None for count in counts)):
         raise StoreDamaged(f"the counters of memory {number} cannot be read; `memorist doctor` tells more")
@@ -432,18 +432,18 @@ def counters_of(number: int, counted: Sequence[Any]) -> tuple[Counters, datetime
 
 def checksum(key: bytes, space: str, scope: str, home: str | None, row: Sequence[Any]) -> bytes:
     """A keyed digest of the record's columns. Without the key, which `erase` destroys, nothing can be guessed from it. A home
-    is part of it where there is one: what was stored before there were any keeps its checksum."""
+    is included only if there is one, so that records from before homes existed keep their checksum."""
     content = canonical([space, scope, *([] if home is None else [home]), *row])
     return hashlib.blake2b(content.encode(), digest_size=16, key=key).digest()
 
 
 def tally(number: int, counted: Sequence[object]) -> bytes:
-    """The own checksum of counters and links: it finds flipped bits, it is not a seal."""
+    """The separate checksum of counters and links. It detects flipped bits; it is not a seal."""
     return hashlib.blake2b(repr((number, *counted)).encode(), digest_size=4).digest()
 
 
 def difference(old: Record, new: Record) -> dict[str, Any]:
-    """The old values of the columns that differ: what the journal needs to show, and to take the change back."""
+    """The old values of the columns that differ: what the journal needs to show the change, and to undo it."""
     before, after = ((record.scope, record.home, *to_row(record)) for record in (old, new))
     columns = zip(("scope", "home", *COLUMNS), before, after, strict=True)
     return {name: was for name, was, now in columns if was != now and name not in ("updated", "version")}
@@ -461,7 +461,7 @@ def _grounds(source: Provenance) -> str | None:
 
 @lru_cache(maxsize=64)
 def _came_through(actor: str, surface: str) -> Provenance:
-    """Most memories came through a few doors, and nothing more is known of them."""
+    """Cached, because most memories came through a few doors and have no further provenance."""
     return Provenance(actor, surface)
 
 
@@ -491,7 +491,7 @@ def event_mac(key: bytes, before: Mapping[str, Any] | None, because: str | None)
 
 
 def next_link(previous: ChainLink | None, events: Sequence[Event]) -> ChainLink:
-    """The link for these events, which carry their numbers already."""
+    """The link for these events, which are already numbered."""
     digest = hashlib.blake2b(previous.digest if previous else CHAIN_START, digest_size=32)
     for event in events:
         digest.update(_facts(event))

@@ -1,6 +1,6 @@
-"""Which store a name means: the one place that knows the backends. Everything else sees `memorist.store.protocol.Store`.
+"""Which store a name means; the only place that knows the backends. Everything else uses `memorist.store.protocol.Store`.
 
-`:memory:` is a store in RAM, a name that ends in `.json` a JSON file, every other name an SQLite file.
+`:memory:` is a store in RAM, a name ending in `.json` a JSON file, every other name an SQLite file.
 """
 
 import json
@@ -26,7 +26,7 @@ MOST_PLACES = 20
 
 
 def open_store(name: str, wait: float) -> "Store":
-    """Opens the store, or makes a new one where there is none."""
+    """Opens the store, or creates it if there is none."""
     if "://" in name:
         raise Invalid(f"{name.partition('://')[0]}:// stores are not available; name a file, or ':memory:'")
     file = file_of(name)
@@ -56,7 +56,7 @@ def _opened(file: Path | None, wait: float) -> "Store":
 
 
 def _note(store: "Store", what: str, new: Sequence[str] = (), gone: Collection[str] = ()) -> None:
-    """Keeps in the store by which links it is known, or to which folders copies of it are going."""
+    """Stores by which links the store is known, or to which folders copies of it are being written."""
     with store.transaction(durable=False):
         noted = [*new, *(name for name in _noted(store, what) if name not in gone)]
         store.write(Commit(settings={what: canonical(noted[:MOST_PLACES])}))
@@ -64,20 +64,20 @@ def _note(store: "Store", what: str, new: Sequence[str] = (), gone: Collection[s
 
 @contextmanager
 def noting_copy(store: "Store", target: Path) -> Iterator[None]:
-    """Around the making of a copy: what this process leaves of it if it is killed is looked for there."""
+    """Wraps the making of a copy: if this process is killed, what it left is searched for in that folder."""
     note = [str(target.absolute().parent / f"{unfinished_prefix()}{secrets.token_hex(4)}")]
     if store.writable:
         _note(store, COPIED_TO, new=note)
     try:
         yield
     finally:
-        with suppress(StoreUnavailable):  # a later start takes it out
+        with suppress(StoreUnavailable):  # a later start removes it
             if store.writable:
                 _note(store, COPIED_TO, gone=note)
 
 
 def _clear_unfinished(store: "Store") -> None:
-    """Removes what killed processes left, and the notes that told where."""
+    """Removes what killed processes left, and the notes about where."""
     still = {left.parent for left in clear_leftovers(folders_of(store))}
     noted = map(Path, _noted(store, COPIED_TO))
     if done := [str(note) for note in noted if is_of_the_dead(note.name) and note.parent not in still]:
@@ -90,7 +90,7 @@ def names_in_use(store: "Store") -> list[Path]:
 
 
 def folders_of(store: "Store") -> list[Path]:
-    """Where a copy may lie that nobody finished: beside these names, and where copies are going."""
+    """Where unfinished copies may lie: beside these names, and where copies are being written."""
     return [*dict.fromkeys(name.parent for name in (*names_in_use(store), *map(Path, _noted(store, COPIED_TO))))]
 
 
@@ -103,12 +103,12 @@ def _noted(store: "Store", what: str) -> list[str]:
 
 
 def file_of(name: str) -> Path | None:
-    """The file that holds it; None where it is in RAM or behind an address."""
+    """The file that holds it; None if it is in RAM or behind an address."""
     return None if name == IN_RAM or "://" in name else Path(name).expanduser()
 
 
 def restore(db: Path, backup: Path, now: datetime) -> Path | None:
-    """Replaces the store by the backup. Returns where the replaced one was kept; None where there was none."""
+    """Replaces the store by the backup. Returns where the replaced one was kept, or None if there was none."""
     try:
         return _restored(db, backup, now)
     except OSError as problem:
@@ -122,7 +122,7 @@ def _restored(db: Path, backup: Path, now: datetime) -> Path | None:
         raise Invalid(f"{backup} is no file; name the backup to restore")
     if db.exists() and db.samefile(backup):
         raise Invalid(f"{backup} is the store itself; name a backup of it")
-    from memorist.store.traces import ErasedIds  # with the rules for secrets, which settings need not load
+    from memorist.store.traces import ErasedIds  # imports the rules for secrets, which reading settings does not need
 
     as_json, (db, *links) = is_json(db), names_of(db)
     for link in links:  # version 0.1.0 kept the list beside the link
@@ -135,14 +135,14 @@ def _restored(db: Path, backup: Path, now: datetime) -> Path | None:
 
 
 def is_json(path: Path) -> bool:
-    """Whether a store of that name, or a copy of one, is a JSON file. Nobody looks inside: opening and closing an SQLite
-    file would drop its locks."""
+    """Whether a store of that name, or a copy of one, is a JSON file. Decided by name only: opening and closing an SQLite file
+    would drop its locks."""
     name = path.name.lower()
     return name.endswith(".json") or any(f".json{copy}" in name for copy in (".backup-", ".replaced-"))
 
 
 def open_copy(copy: Path, wait: float) -> "Store":
-    """A copy of a store, if opening does not change it."""
+    """Opens a copy of a store, unless that would change it."""
     if not is_json(copy):
         from memorist.store.sqlite import SqliteStore
 
@@ -152,7 +152,7 @@ def open_copy(copy: Path, wait: float) -> "Store":
 
 
 def files_of(copy: Path) -> list[Path]:
-    """The copy and everything that was kept beside it as long as it was a store."""
+    """The copy, and everything that was kept beside it while it was a store."""
     beside = [copy, *(copy.with_name(copy.name + end) for end in ("-wal", "-shm", ".anchor", ".erased", ".lock"))]
     if not is_json(copy):
         return beside

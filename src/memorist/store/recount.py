@@ -1,10 +1,10 @@
-"""Votes, uses and links, counted again from the journal.
+"""Recounts votes, uses and links from the journal.
 
-Counters and links have tables of their own, so that a question need not read the journal; but the journal alone says what they
-should be. An event that changed counters has what they were, and under `now` what they became; an event of a link has both
-too. So the tables can be compared with the journal, and made again from it. Three things are not known, and never called
-wrong: how often a memory was shown (nobody journals that), what a memory whose past text was erased had before (its journal was
-emptied), and, of events that 0.1.0 wrote, when a memory was last used and what an undo brought back.
+Counters and links have tables of their own, so that a query need not read the journal; but only the journal says what they
+should be. An event that changed counters has their old values, and under `now` the new ones; an event about a link has both
+too. So the tables can be compared with the journal, and rebuilt from it. Three things are unknown and therefore never reported
+as wrong: how often a memory was shown (not journalled), what a memory whose past text was erased had before (its journal was
+emptied), and, for events written by 0.1.0, when a memory was last used and what an undo restored.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
@@ -20,8 +20,8 @@ if TYPE_CHECKING:
     from memorist.store.protocol import Store
 
 JOURNALLED = tuple(name for name in COUNTERS if name != "surfaced")
-UNKNOWN: Any = ...  # a value that the journal does not tell
-NOTHING: Mapping[str, Any] = {**dict.fromkeys(JOURNALLED, 0), "last_used": None}  # was counted
+UNKNOWN: Any = ...  # a value that the journal does not contain
+NOTHING: Mapping[str, Any] = {**dict.fromkeys(JOURNALLED, 0), "last_used": None}  # the values if nothing was counted
 VERDICTS = {"useful": ("up", "used"), "wrong": ("down",), "irrelevant": ("rejected",)}  # what each of them raises
 
 Ends = tuple[str, str]  # the other end of a link, and its kind
@@ -30,11 +30,11 @@ Linked = dict[Ends, Link]
 
 @dataclass(slots=True)
 class Told:
-    """What the events so far make of each record: its counters, and the links from it."""
+    """The state of each record according to the events so far: its counters, and the links from it."""
 
     counts: dict[str, dict[str, Any]] = field(default_factory=dict)
     links: dict[str, Linked] = field(default_factory=dict)
-    vague: set[str] = field(default_factory=set)  # what they had before is not told
+    vague: set[str] = field(default_factory=set)  # their earlier state is unknown
 
     def take(self, event: Event) -> None:
         if event.verb == "past erased":
@@ -68,13 +68,13 @@ class Told:
         self.links.setdefault(link.a, {})[link.b, link.kind] = link
 
     def differing(self, id: str, counts: Mapping[str, int | None]) -> list[str]:
-        """The names of those of these counters that are not as they were told."""
+        """The names of those of these counters that differ from the journal."""
         told = {**NOTHING, **self.counts.get(id, {})}
         return [name for name, is_now in counts.items() if told[name] not in (is_now, UNKNOWN)]
 
 
 def _later(name: str, was: int, event: Event) -> Any:
-    """What became of a counter in an event that 0.1.0 wrote: it told of votes what all of them were."""
+    """A counter after an event written by 0.1.0, which recorded the old values of all votes."""
     if event.verb == "undone" or name not in JOURNALLED:
         return UNKNOWN
     raised = VERDICTS.get((event.because or "").rpartition(" ")[2], ()) if event.verb == "feedback" else (name,)
@@ -83,7 +83,7 @@ def _later(name: str, was: int, event: Event) -> Any:
 
 @dataclass(slots=True)
 class Differences:
-    """What is not as the journal tells it, and what would set it right."""
+    """What differs from the journal, and what would correct it."""
 
     counted: list[Counted] = field(default_factory=list)
     missing: list[Link] = field(default_factory=list)
@@ -92,8 +92,9 @@ class Differences:
 
 
 def differences(store: "Store", told: Told, records: Mapping[str, str], counted: Iterable[str]) -> Differences:
-    """Compares with what was told, of `records` that are not erased (with their spaces), of which `counted` have other counters.
-    Others may have written meanwhile, so what seems to differ is looked at again, each memory at one moment."""
+    """Compares the store with the journal, for `records` that are not erased (with their spaces), of which `counted` have
+    different counters. Others may have written meanwhile, so apparent differences are checked again, each memory at one
+    moment."""
     there: dict[str, Linked] = {}
     for space in dict.fromkeys(records.values()):
         for link in store.links(everywhere(space)):
@@ -106,7 +107,7 @@ def differences(store: "Store", told: Told, records: Mapping[str, str], counted:
 
 
 def put_as_told(store: "Store", found: Differences) -> None:
-    """Puts counters and links as the journal tells them; inside a transaction of the caller."""
+    """Sets counters and links to the journal's values; inside a transaction of the caller."""
     store.write(Commit(counted=found.counted, links=found.missing, unlinked=found.odd))
 
 
@@ -114,7 +115,7 @@ def _otherwise_linked(told: Told, there: Mapping[str, Linked], records: Mapping[
     for a in told.links.keys() | there.keys():
         wanted = {ends: link for ends, link in told.links.get(a, {}).items() if link.b in records}
         is_now = there.get(a, {})
-        if a in told.vague:  # what it was linked with before that cannot be told
+        if a in told.vague:  # what it was linked with earlier is unknown
             is_now = {ends: link for ends, link in is_now.items() if ends in wanted}
         if wanted != is_now:
             yield a
@@ -160,7 +161,7 @@ def _name(record: Record) -> str:
 
 
 def counts(record: Record) -> Mapping[str, int | None]:
-    """What is journalled of its counters, and when it was last used."""
+    """Its journalled counters, and when it was last used."""
     if record.counters is UNCOUNTED and record.times.used is None:
         return NOTHING
     found: dict[str, int | None] = {name: getattr(record.counters, name) for name in JOURNALLED}
@@ -168,7 +169,7 @@ def counts(record: Record) -> Mapping[str, int | None]:
 
 
 def _as_told(record: Record, told: Mapping[str, Any]) -> Counted:
-    """The counters of a record as they were told; what is not known stays."""
+    """The counters of a record according to the journal; unknown ones stay as they are."""
     known = {name: value for name, value in {**NOTHING, **told}.items() if value is not UNKNOWN}
     values: dict[str, Any] = {**counts(record), **known}
     used = values.pop("last_used")

@@ -1,4 +1,4 @@
-"""How much room there is beside the store: where it becomes scarce, nothing is stored or revised, and all else goes on."""
+"""How much room is left on the store's disk. If it becomes scarce, nothing is stored or revised, and everything else goes on."""
 
 import shutil
 import time
@@ -7,14 +7,14 @@ from pathlib import Path
 
 from memorist.errors import StoreUnavailable
 
-LOOKED = 1.0  # seconds for which an answer is good: every commit asks
-# Bytes that a server leaves free unless the settings say otherwise. Nobody watches it, and others write to the same disk: so much
-# is enough to erase and to fold the log in, and for the system to keep its own logs.
+LOOKED = 1.0  # seconds for which a result is reused, since every commit asks
+# Bytes that a server leaves free unless the settings say otherwise. Nobody watches it, and others write to the same disk; this
+# is enough to erase, to fold the log in, and for the system to keep its own logs.
 SERVERS_LEAVE = 64 << 20
 
 
 class Room:
-    """The free space of the disk that a store is on, and how much of it must stay free."""
+    """The free space on the disk of a store, and how much of it must stay free."""
 
     def __init__(self, path: str | PathLike[str] | None, least: int | None) -> None:
         self._folder = None if path is None else Path(path).parent
@@ -22,12 +22,12 @@ class Room:
         self._looked, self._enough = -LOOKED, True
 
     def leave(self, usual: int) -> int:
-        """So much stays free where no setting says how much. → what stays free"""
+        """Keeps this much free if no setting says how much. → what stays free"""
         self._least = usual if self._least is None else self._least
         return self._least
 
     def free(self) -> int | None:
-        """In bytes; None for a store in RAM, and where the system does not tell."""
+        """In bytes; None for a store in RAM, or if the system does not say."""
         try:
             return None if self._folder is None else shutil.disk_usage(self._folder).free
         except OSError:
@@ -38,7 +38,7 @@ class Room:
         return {} if free is None else {"disk_free": free}
 
     def must_be(self) -> None:
-        """Raises where less is free than must stay so."""
+        """Raises if less is free than must stay free."""
         if self._least is None or (self._enough and time.monotonic() - self._looked < LOOKED):
             return
         free = self.free()

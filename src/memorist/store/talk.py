@@ -1,4 +1,4 @@
-"""Whose a conversation is: a user's, or nobody's in particular.
+"""Whether a conversation belongs to a user or to nobody in particular.
 
 A user's conversation lies in the user's scope, but what was noted and found in it lies in `session/<id>`, which names no user.
 Whoever reads that, or moves something out of it, asks here first.
@@ -18,8 +18,9 @@ def project_of(session: Record) -> str:
 
 
 def users_of(session: str, project: str | None, space: str, store: Store) -> list[str]:
-    """The scopes of the users for whom a session of that project was held, as its record says; where it was never opened, those
-    in which turns of that name lie. What was only forgotten counts: the rest of it may still be there."""
+    """The scopes of the users for whom a session of that project was held, according to its record; if it was never opened,
+    those that hold turns with that session name. Forgotten records count too, since other parts of the session may still
+    exist."""
     said = everywhere(space).also("session", "eq", session).also("state", "ne", "erased")
     records = store.find(said.also("kind", "eq", "session"), Order("number"))
     here = [record.scope for record in records if project_of(record) == project]
@@ -27,6 +28,6 @@ def users_of(session: str, project: str | None, space: str, store: Store) -> lis
 
 
 def place_of(session: str | None, home: str, who: Access, store: Store) -> str:
-    """Where goes what comes of a session: to the user for whom it was held, else to `home`."""
+    """Where the results of a session go: to the user for whom it was held, otherwise to `home`."""
     users = [] if session is None else users_of(session, who.home, who.space, store)
     return users[0] if len(users) == 1 else home

@@ -1,4 +1,4 @@
-"""What erasing looks for, and what it remembers: words in the bytes of a file, and the ids of what is gone."""
+"""What erasing searches for and what it remembers: words in the bytes of a file, and the ids of what was erased."""
 
 import json
 import os
@@ -11,32 +11,32 @@ from memorist.store.files import BINARY
 from memorist.store.nouns import parts
 from memorist.text.words import terms
 
-FEW = 12  # words that are looked for one by one, which is ten times faster than one expression
-MANY = 300  # words in one expression: a few thousand would not fit into its memory
-SHORTEST = 6  # bytes: shorter ones are found by chance in any file
+FEW = 12  # words searched one by one, which is ten times faster than one expression
+MANY = 300  # words in one expression; a few thousand would exceed its memory
+SHORTEST = 6  # bytes; shorter ones occur by chance in any file
 
 
 def finder(traces: Sequence[bytes]) -> Callable[[bytes], bool]:
-    """Whether some bytes hold one of these words or parts of vectors, also inside of something longer: columns lie side by
-    side."""
+    """A function that says whether some bytes contain one of these words or vector parts, even inside of something longer,
+    because columns are stored next to each other."""
     if len(traces) <= FEW:
         return lambda block: any(trace in block for trace in traces)
     import re2  # type: ignore[import-untyped]
 
     bytewise = re2.Options()
-    bytewise.encoding = re2.Options.Encoding.LATIN1  # a part of a vector is no text
+    bytewise.encoding = re2.Options.Encoding.LATIN1  # vector parts are not text
     expressions = [re2.compile(b"|".join(map(re2.escape, some)), bytewise) for some in parts(traces, MANY)]
     return lambda block: any(expression.search(block) is not None for expression in expressions)
 
 
 def tells(document: str, ids: Collection[str], words: Collection[str]) -> bool:
-    """Whether a text in JSON names one of these ids, or holds one of these words."""
+    """Whether a JSON text names one of these ids or contains one of these words."""
     return any(text in ids or any(term in words for term in terms(text)) for text in strings_in(json.loads(document)))
 
 
 class ErasedIds:
-    """The ids of what was erased, beside the store: a backup made before must not bring it back, also when the store itself is
-    gone. Ids hold no content."""
+    """The ids of what was erased, in a file beside the store: an earlier backup must not bring it back, even when the store
+    itself is gone. Ids reveal no content."""
 
     def __init__(self, store: Path | None) -> None:
         self._path = store.with_name(store.name + ".erased") if store else None
@@ -52,7 +52,7 @@ class ErasedIds:
             ) from problem
 
     def add(self, ids: Iterable[str]) -> None:
-        """One write at the end of the file, so that several processes can add at once."""
+        """Appends with a single write, so that several processes can add at once."""
         if self._path is None:
             return
         lines = "".join(f"{id}\n" for id in sorted(set(ids) - self.read())).encode()

@@ -1,9 +1,9 @@
 """Filters as one frozen value, always built from an `Access`.
 
-A caller writes a dict such as {"importance": {"$gte": 0.7}, "tags": ["db", "api"]}; `Where.of` is the only place that
-reads it. Fields and operators come from an allow-list: a name that is not on it is an error that lists the names that
-are, so no attribute and no SQL can be reached through a filter. `Where.matches` is the reference meaning; a store
-that compiles the filter to SQL must agree with it (the contract suite compares them).
+A caller writes a dict such as {"importance": {"$gte": 0.7}, "tags": ["db", "api"]}; `Where.of` is the only place that reads
+it. Fields and operators come from an allow-list: any other name is an error that lists the allowed ones, so no attribute and
+no SQL can be reached through a filter. `Where.matches` defines the meaning; a store that compiles the filter to SQL must agree
+with it (the contract suite compares them).
 """
 
 import json
@@ -23,20 +23,20 @@ from memorist.text.visible import flaw
 from memorist.worth import typed, vouched_for
 
 Type = Literal["text", "number", "bool", "time", "list", "any"]
-MOST_VALUES = 500  # in one filter: SQLite takes no condition of more than a thousand levels
+MOST_VALUES = 500  # in one filter: SQLite accepts at most a thousand levels in a condition
 DEEPEST = 20
-TRIGGERS_HELD = '"triggers":['  # in the data of what has triggers, as it is stored
-OPERATORS = ("eq", "ne", "gt", "gte", "lt", "lte", "in", "any")  # and "ends", for ids, which no caller writes
+TRIGGERS_HELD = '"triggers":['  # in the stored data of a memory with triggers
+OPERATORS = ("eq", "ne", "gt", "gte", "lt", "lte", "in", "any")  # also "ends" for ids, which callers cannot use
 
 
 class Field(NamedTuple):
-    """One name a filter may use: its type and how to read it from a record."""
+    """A name that a filter may use: its type, and how to read it from a record."""
 
     type: Type
     read: Callable[[Record], Any]
 
 
-_FIELDS: tuple[tuple[Type, str, str], ...] = (  # their type, the part of a record that holds them, and their names
+_FIELDS: tuple[tuple[Type, str, str], ...] = (  # type, the part of a record that holds them, names
     ("text", "", "id"), ("number", "", "number"), ("text", "", "scope home kind text title"), ("list", "", "tags files"),
     ("text", "", "status state reason"), ("bool", "", "pinned"), ("number", "", "importance confidence"),
     ("text", "", "origin trust season"), ("number", "", "version"), ("text", "", "fingerprint superseded_by"),
@@ -51,7 +51,7 @@ FIELDS: Mapping[str, Field] = {
         for name in names.split()
     },
     "verified": Field("bool", vouched_for),
-    # Whether a later session may be told it: not what was found in another one, unless a person typed it there to last.
+    # Whether a later session may be told it: anything not found in another session, or typed there by a person to be kept.
     "passed_on": Field("bool", lambda record: not record.scope.startswith("session/") or typed(record)),
     # Whether something may bring it up by itself (`text/triggers.py`).
     "triggered": Field("bool", lambda record: TRIGGERS_HELD in canonical(record.data)),
@@ -71,7 +71,7 @@ class Clause:
 
 @dataclass(frozen=True, slots=True)
 class Order:
-    """Descending unless `ascending`; ties go by number in the same direction."""
+    """Descending unless `ascending`; ties are ordered by number in the same direction."""
 
     field: str = "at"
     ascending: bool = False
@@ -79,7 +79,7 @@ class Order:
 
 @dataclass(frozen=True, slots=True)
 class Where:
-    """What may be seen at all (`access`) and what is asked for (`clauses`, all of which must hold)."""
+    """What may be seen at all (`access`), and what is asked for (`clauses`, all of which must hold)."""
 
     access: Access
     clauses: tuple[Clause, ...] = ()
@@ -107,7 +107,7 @@ class Where:
 
 @lru_cache(maxsize=64)
 def everywhere(space: str) -> Where:
-    """All that a space holds: for the engine itself, which then keeps what a caller may not see from them."""
+    """Everything in a space: for the engine itself, which then withholds what a caller may not see."""
     return Where(Access.to_read(space))
 
 
@@ -132,7 +132,8 @@ def value_of(record: Record, field: str) -> Any:
 
 
 def holds(clause: Clause, have: Any) -> bool:
-    """Whether the comparison holds. A missing value knows only eq and ne; unlike types are never equal or ordered."""
+    """Whether the comparison holds. A missing value supports only eq and ne; values of different types are never equal or
+    ordered."""
     op, want = clause.op, clause.value
     if op == "eq":
         return same(have, want)
@@ -175,7 +176,7 @@ _JSON = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), sort_keys=Tr
 
 
 def canonical(value: Any) -> str:
-    """JSON in the one form in which we store and compare it."""
+    """JSON in the one form in which it is stored and compared."""
     return _JSON.encode(value)
 
 
@@ -220,7 +221,7 @@ def _value(field: str, value: Any, depth: int = 0) -> Any:
         return utc(value, field)
     if isinstance(value, date) and type_of(field) == "any":
         return iso(value)
-    if isinstance(value, datetime):  # equals no text, and that is an answer
+    if isinstance(value, datetime):  # never equal to a text, which is a valid result
         return utc(value, field)
     if isinstance(value, float) and not math.isfinite(value):
         raise Invalid(f"{field!r} cannot be compared with {value!r}; use a finite number")

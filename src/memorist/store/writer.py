@@ -1,8 +1,8 @@
-"""The one writer. Nothing reaches a store except through here, and nothing unredacted passes.
+"""The only writer. Nothing reaches a store except through here, and nothing passes unredacted.
 
-The types say so: `commit` takes `Change`s, the row that a `Change` writes is a `Clean` record, and only `Writer.clean` makes
-one. A commit is one transaction: rows, index, vectors, counters, links, keys and the journal with its chain link. What was
-merely seen (queries, what was shown) is noted in a buffer and flushed cheaply, so that reading never waits for writing.
+The types enforce this: `commit` takes `Change`s, the row that a `Change` writes is a `Clean` record, and only `Writer.clean`
+makes one. A commit is one transaction: rows, index, vectors, counters, links, keys, and the journal with its chain link. Mere
+reads (queries, what was shown) are buffered and flushed cheaply, so that reading never waits for writing.
 """
 
 import hashlib
@@ -52,17 +52,17 @@ Value = TypeVar("Value", Record, Provenance, Receipt)
 SAID = (  # texts of a provenance
     "actor", "surface", "session", "role", "speaker", "agent", "task", "narrative", "snippet", "confidence_because",
 )  # fmt: skip
-DOOR = "door"  # the key in an event's `before` that names the origin of the access, where it is not an agent's
-SALT = "salt"  # in an event that tells of another memory
-NOTES_AT_ONCE = 64  # receipts in the buffer before it is flushed
-RECEIPTS_AT_MOST = 10_000  # lines of the recall log
-NOTES_WAIT = 0.02  # seconds a question may wait to note that it was asked
+DOOR = "door"  # the key in an event's `before` for the origin of the access, unless it is an agent's
+SALT = "salt"  # in an event that mentions another memory
+NOTES_AT_ONCE = 64  # receipts in the buffer that trigger a flush
+RECEIPTS_AT_MOST = 10_000  # entries of the recall log
+NOTES_WAIT = 0.02  # seconds a query may wait to be logged
 CLOSING_WAIT = 2.0
-TOLD_EVERY = 0.3  # seconds between two times that questions are written for somebody who listens
+TOLD_EVERY = 0.3  # seconds between two flushes while somebody follows the recall log
 OLDEST_RECEIPT = timedelta(days=90)
-HEARD = 5.0  # seconds after its last look in which a listener is taken to be there
-FEW = 20  # events that a question looks at, to see whether the clock jumped
-A_WHILE = timedelta(minutes=1)  # so long what was found is good: every context asks
+HEARD = 5.0  # seconds after its last sign of life during which a listener is assumed to be there
+FEW = 20  # events that a query looks at to see whether the clock jumped
+A_WHILE = timedelta(minutes=1)  # how long that result is reused, since every context needs it
 HOMES_TOLD = "homes"  # the setting that says so
 YEAR_ONE = datetime(1, 1, 1, tzinfo=UTC)
 log = logging.getLogger("memorist")
@@ -70,16 +70,16 @@ log = logging.getLogger("memorist")
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """One thing that happens to one record, as the journal tells it. `remember/changes.py` makes them."""
+    """One thing that happens to one record, as the journal records it. Made by `remember/changes.py`."""
 
     verb: str
-    record: Record  # as it is after the change
-    before: Mapping[str, Any] | None  # what it was; None for a new one
+    record: Record  # in its state after the change
+    before: Mapping[str, Any] | None  # the previous values; None for a new record
     because: str | None
-    row: Clean | None = None  # the same record, where its row is written
-    counters: Counters | None = None  # set when they changed
+    row: Clean | None = None  # the same record, if its row is to be written
+    counters: Counters | None = None  # set if they changed
     used: datetime | None = None
-    door: Origin | None = None  # through which it is done, where that is not the one of the commit
+    door: Origin | None = None  # the origin of the change, if it differs from that of the commit
 
 
 @dataclass(slots=True)
@@ -88,13 +88,13 @@ class _Transaction:
 
     heads: list[ChainLink] = field(default_factory=list)  # of the chain
     bare: list[int] = field(default_factory=list)  # numbers of records that it left without a vector
-    batch: "Batch | None" = None  # that goes on in it
-    name: str | None = None  # of that batch
+    batch: "Batch | None" = None  # the batch that continues in it
+    name: str | None = None  # the name of that batch
 
 
 @dataclass(slots=True)
 class Batch:
-    """What one actor changes through one door, in however many transactions; without a name until one is committed."""
+    """What one actor changes through one door, in any number of transactions. It has no name until the first one is committed."""
 
     actor: str
     surface: str
@@ -102,12 +102,11 @@ class Batch:
 
 
 class Audience:
-    """Those who listen to what is asked of one store, in whichever process: `memorist log --follow`, or a client of a server's
-    events.
+    """Whoever follows the queries to one store, in any process: `memorist log --follow`, or a client of a server's events.
 
-    What was asked is written late, because nobody waits for it; but whoever listens does. So a listener touches a file beside the
-    store each time it looks, and whoever asks looks at the time of that file. The file holds nothing. It stays when the last
-    listener goes, or dies, and is too old a few seconds later to mean anything.
+    Queries are logged late, because normally nobody waits for that. A listener does wait, so it touches a file beside the
+    store each time it looks, and whoever runs a query checks the time of that file. The file is empty. It stays when the last
+    listener leaves or dies, and a few seconds later it is too old to count.
     """
 
     def __init__(self, store: Path | None) -> None:
@@ -122,13 +121,13 @@ class Audience:
             return False
 
     def listen(self) -> None:
-        """Says that somebody does. Where nothing can be written, they hear of questions late."""
+        """Announces a listener. If the file cannot be written, the listener sees queries late."""
         if self._path is None:
             return
         with suppress(OSError):
             if self._path.exists():
                 os.utime(self._path)
-            elif self._path.parent.is_dir():  # a folder that was removed meanwhile stays so
+            elif self._path.parent.is_dir():  # do not recreate a folder that was removed meanwhile
                 create_private(self._path)
 
 
@@ -148,25 +147,25 @@ class Writer:
         self._harmless: set[str] = set()
         self._notes: list[Receipt] = []
         self._notes_lock = threading.Lock()
-        self._flushed = -TOLD_EVERY  # when the buffer was last written, or was to be
+        self._flushed = -TOLD_EVERY  # when the buffer was last written, or should have been
         self._log_begins: tuple[datetime, datetime | None] = YEAR_ONE, None  # as of when, and from when on
         self._anchor = Anchor(store.path)
-        self.lost = self._anchor.lost(store)  # of what was acknowledged
+        self.lost = self._anchor.lost(store)  # what is missing of acknowledged changes
         if self.lost:
             log.warning("%s: %s", store.path, self.lost)
-        self._here = threading.local()  # the `transaction` and the `batch` of this thread, if it is inside one
+        self._here = threading.local()  # the `transaction` and the `batch` that this thread is in, if any
         self.room = Room(store.path, min_free)
         self.audience = Audience(store.path)
 
     @property
     def waiting(self) -> int:
-        """How many lines of the recall log are in the buffer and not in the store yet."""
+        """How many recall log entries are buffered but not yet in the store."""
         return len(self._notes)
 
     # ------------------------------------------------------------ cleaning
 
     def clean(self, record: Record) -> Clean:
-        """The record with every secret in every text column replaced by a mark, and its fingerprint."""
+        """The record with its fingerprint, and with every secret in every text column replaced by a mark."""
         if self._redactor.find("\n".join(texts_of(record))):
             record = self._redacted(record)
         mark = fingerprint(self._secret, record.text)
@@ -182,7 +181,7 @@ class Writer:
         return replace(value, **{name: self.redact(getattr(value, name)) for name in names})
 
     def redact(self, text: Text) -> Text:
-        """Short texts come again and again (who, through which door, because of what): they are looked at once."""
+        """The text without secrets. Short texts recur (actors, surfaces, reasons), so harmless ones are checked only once."""
         if not text or text in self._harmless:
             return text
         cleaned = self._redactor.redact(str(text))
@@ -191,16 +190,17 @@ class Writer:
         return cast(Text, cleaned)
 
     def redact_lines(self, text: str) -> str:
-        """A whole file, each of its lines in its place."""
+        """Redacts a whole file and keeps each line in its place."""
         return self._redactor.redact(text, lines=True)
 
     def secrets_in(self, texts: Iterable[str]) -> list[tuple[str, str]]:
-        """Every secret of these texts, each with the name of the rule that found it."""
+        """Every secret in these texts, each with the name of the rule that found it."""
         given = [text for text in texts if text]
         return [(found.type, text[found.start : found.end]) for text in given for found in self._redactor.find(text)]
 
     def refuse_secret(self, name: str, what: str) -> None:
-        """Names of places cannot be redacted: they would be other places."""
+        """Raises if the name of a place contains a secret: names cannot be redacted, because that would make them other
+        places."""
         if self.redact(name) != name:
             raise Invalid(f"{what} holds a secret, and secrets are not stored; choose another name")
 
@@ -221,8 +221,8 @@ class Writer:
 
     @contextmanager
     def transaction(self) -> Iterator[None]:
-        """For reading and then writing: what is read in it cannot change before it is written. The anchor hears of it
-        once it is committed: an anchor ahead of the journal would look like a journal that was cut off."""
+        """For reading and then writing: what is read inside cannot change before it is written. The anchor is updated after
+        the commit, because an anchor ahead of the journal would look like a truncated journal."""
         if getattr(self._here, "transaction", None) is not None:
             yield
             return
@@ -234,13 +234,13 @@ class Writer:
             self._here.transaction = None
         if done.heads:
             self._anchor.note(done.heads[-1])
-        if done.batch is not None:  # not before: the name of what was rolled back is given again
+        if done.batch is not None:  # not earlier: after a rollback, the name is given again
             done.batch.name = done.name
         self.generations.catch_up(done.bare)
 
     @contextmanager
     def one_batch(self, who: Access) -> Iterator[Batch]:
-        """Everything that `who` commits in this thread meanwhile is taken back by one undo."""
+        """Everything that `who` commits in this thread inside is undone by a single undo."""
         outer, joint = getattr(self._here, "batch", None), Batch(who.actor, who.surface)
         self._here.batch = joint
         try:
@@ -261,8 +261,8 @@ class Writer:
         settings: Mapping[str, str] | None = None,
         lessons: Sequence[Lesson] = (),
     ) -> tuple[str, dict[str, Record]]:
-        """Stores the changes, all or none. Returns the batch id and the records as stored. A `batch` that is given goes on:
-        what takes several transactions is still taken back by one undo."""
+        """Stores the changes, all or none. Returns the batch id and the records as stored. Passing a `batch` continues it, so
+        that work spread over several transactions is still undone by a single undo."""
         if not changes:
             return batch or "", {}
         if any(change.before is None for change in changes):
@@ -284,7 +284,7 @@ class Writer:
         return batch, {id: changed(r, number=numbers.get(id, r.number)) for id, r in stored.items()}
 
     def save_lessons(self, lessons: Sequence[Lesson]) -> None:
-        """Keeps them as they are; what is said of a memory anew is committed with its event."""
+        """Stores the lessons as they are; new verdicts on a memory are committed together with their event instead."""
         with self.transaction():
             self.store.write(Commit(lessons=self._redacted_lessons(lessons)))
 
@@ -292,7 +292,7 @@ class Writer:
         return [replace(each, question=self.redact(each.question)) for each in lessons]
 
     def _sealed(self, changes: Sequence[Change], rows: dict[str, Clean]) -> dict[str, Sealed]:
-        """Each record that changes, under its own key; a new one gets one."""
+        """Each changed record, sealed under its own key; a new record gets a new key."""
         old = [c.record.id for c in changes if c.before is not None]
         known = {sealed.record.id: sealed.key for sealed in self.store.seals(old)} if old else {}
         added = {c.record.id for c in changes if c.before is None}
@@ -304,7 +304,7 @@ class Writer:
     def _events(
         self, changes: Sequence[Change], who: Access, sealed: Mapping[str, Sealed], batch: str | None
     ) -> tuple[str, list[Event], ChainLink]:
-        """An event for each change, the batch they belong to, and the link that ties them to all before."""
+        """One event for each change, their batch, and the link that ties them to all events before."""
         previous = self.store.head()
         first = previous.last + 1 if previous else 1
         now, batch = self._clock(), self._going_on(who, batch, f"b{first}")
@@ -320,8 +320,8 @@ class Writer:
         return batch, events, link
 
     def _going_on(self, who: Access, batch: str | None, new: str) -> str:
-        """The batch that is given, or the one that this thread is in, or a new one: it has the name of its first event, which
-        no other has."""
+        """The batch that was passed, or the one this thread is in, or a new one. A new batch is named after its first event,
+        so the name is unique."""
         joint, here = getattr(self._here, "batch", None), self._here.transaction
         if joint is None or (joint.actor, joint.surface) != (who.actor, who.surface):
             return batch or new
@@ -339,13 +339,13 @@ class Writer:
         quoting: Sequence[Record] = (),
         settings: Mapping[str, str] | None = None,
     ) -> tuple[str, Erased]:
-        """Puts a tombstone in the place of each record, and takes what told of it out of everything else. `quoting` are
-        records that stay and lose their snippets. → the batch, and what went
+        """Replaces each record by a tombstone and removes what refers to it everywhere else. `quoting` are records that stay
+        but lose their snippets. → the batch, and what was removed
 
-        A tombstone has a key of its own: with the old one everything that was sealed under it becomes unguessable. The
-        event of the erasure names the events of other records that lost a word about it, so that an audit can tell that
-        from tampering. A memory that lives on without a text it once had gets a new key too: under the old one, what its
-        events sealed could be compared with guesses of that text.
+        A tombstone has a new key: once the old one is gone, nothing that was sealed under it can be guessed. The event of the
+        erasure lists the events of other records that lost a word about it, so that an audit can tell that from tampering. A
+        memory that lives on without a text it once had gets a new key too: under the old one, the seals of its events could be
+        compared with guesses of that text.
         """
         now = self._clock()
         with self.transaction():
@@ -353,7 +353,7 @@ class Writer:
             heads = [seal(head, os.urandom(16)) for head in self._staying(records, quoting, now)]
             gone = self._put_stones(stones, heads, who, because, batch, Commit(settings=settings or {}))
         with self._notes_lock:
-            self._notes = []  # what was asked before may quote it
+            self._notes = []  # earlier queries may quote it
         return gone
 
     def _put_stones(
@@ -365,7 +365,7 @@ class Writer:
         batch: str | None,
         more: Commit,
     ) -> tuple[str, Erased]:
-        """Erases what the tombstones stand for and the past of the heads, with its events, and marks the files."""
+        """Erases the records of the tombstones and the past of the heads, writes the events, and marks the files for cleaning."""
         erased = self.store.erase(stones, heads)
         forget_words(self.store, who.space, erased.words)
         changes = [Change("erased", each.record, {}, because) for each in stones]
@@ -377,15 +377,15 @@ class Writer:
         return batch, erased
 
     def _staying(self, records: Sequence[Record], quoting: Sequence[Record], now: datetime) -> list[Record]:
-        """What lives on under a new key."""
+        """The records that live on under a new key."""
         heads = {head.id: head for head in self._living_heads(records)}
         return [*(heads | {record.id: _without_snippet(record, now) for record in quoting}).values()]
 
     def replace_secrets(
         self, records: Sequence[Record], links: Sequence[Link], who: Access, because: str, batch: str | None = None
     ) -> tuple[str, Erased]:
-        """Puts what `clean` makes of each record, and of these links, in its place, and erases what it was before. A tombstone
-        stands for that: it is the past text of a memory which lives on."""
+        """Replaces each record and link by its cleaned form, and erases what was there before. A tombstone stands for the past
+        text of the memory, which lives on."""
         now = self._clock()
         with self.transaction():
             stones = [seal(_past_of(record, because, now), os.urandom(16), True) for record in records]
@@ -397,13 +397,13 @@ class Writer:
         return [replace(link, evidence=self.redact(link.evidence)) for link in links]
 
     def drop_receipts(self, ids: Sequence[str], space: str) -> None:
-        """Takes these lines out of the recall log, and marks the files as still to be cleaned."""
+        """Removes these entries from the recall log, and marks the files as still to be cleaned."""
         with self.transaction():
             self.store.erase((), (), ids)
             self.store.write(Commit(settings={unscrubbed(space): secrets.token_hex(8)}))
 
     def _living_heads(self, records: Sequence[Record]) -> list[Record]:
-        """The memories whose past texts are among these, and which are not themselves."""
+        """The memories that are not among these records but whose past texts are."""
         gone = {record.id for record in records}
         found: list[Record] = []
         for space in {record.space for record in records}:
@@ -413,18 +413,18 @@ class Writer:
         return found
 
     def save_run(self, run: Run) -> int:
-        """Keeps how far a run of upkeep came, in the transaction of what it changed; or a question for a person."""
+        """Stores the progress of an upkeep run, in the transaction of what it changed; or a question for a person."""
         run = replace(run, owner=self.redact(run.owner), question=self._redact_data(run.question))
         with self.transaction():
             return self.store.write(Commit(runs=[run]))[0]
 
     def note_upkeep(self, space: str) -> None:
-        """Keeps that everything was looked after just now, to know when it is due again."""
+        """Records that upkeep was completed just now, to know when it is due again."""
         with self.store.transaction(durable=False):
             self.store.write(Commit(settings={looked_after(space): str(to_micros(self._clock()))}))
 
     def note_night(self, space: str, told: str) -> None:
-        """Keeps what the last night came to, for those who ask how the store is doing."""
+        """Stores the result of the last nightly run, for status reports."""
         with self.store.transaction(durable=False):
             self.store.write(Commit(settings={slept(space): told}))
 
@@ -433,11 +433,12 @@ class Writer:
             self.store.write(Commit(settings={f"{HOMES_TOLD} {space}": "told"}))
 
     def homes_are_told(self, space: str) -> bool:
-        """Whether nothing is to be found out: a store that began with homes says so once for all spaces."""
+        """Whether nothing is left to find out: a store created with homes says so once for all spaces."""
         return bool(self.store.setting(HOMES_TOLD) or self.store.setting(f"{HOMES_TOLD} {space}"))
 
     def scrubbed(self, space: str, mark: str) -> None:
-        """What erasures of that space left in the files is gone too, unless there was another one since this mark."""
+        """Records that what erasures of that space left in the files is gone too, unless there was another erasure since
+        `mark`."""
         with self.store.transaction():
             if self.store.setting(unscrubbed(space)) == mark:
                 self.store.write(Commit(settings={unscrubbed(space): ""}))
@@ -445,31 +446,31 @@ class Writer:
     # ------------------------------------------------------------ noting what was merely seen
 
     def note(self, receipt: Receipt) -> None:
-        """Puts a recall into the buffer, which is written at once if somebody listens, unless that was done just before."""
+        """Buffers a recall. If somebody follows the log, the buffer is written at once, unless that was done just before."""
         line = self._with_redacted(receipt, ("query", "session", "actor", "surface"))
-        rendered = line.rendered or {}  # "tokens", a name of ours in it, would look like one of a secret
+        rendered = line.rendered or {}  # not the keys: "tokens", a name of ours in it, would look like that of a secret
         if self._redactor.find("\n".join(strings_in(list(rendered.values())))):
             line = replace(line, rendered=self._redact_data(rendered))
         self.note_cleaned([line])
 
     def note_cleaned(self, lines: Sequence[Receipt]) -> None:
-        """Puts recalls into the buffer that `note` has cleaned, here or in the process that they were `taken` from."""
+        """Buffers recalls that `note` has already cleaned, in this process or in the one they were `taken` from."""
         with self._notes_lock:
             before = len(self._notes) // NOTES_AT_ONCE
             self._notes.extend(lines)
-            full = len(self._notes) // NOTES_AT_ONCE > before  # after a try that failed, the next is a bufferful later
+            full = len(self._notes) // NOTES_AT_ONCE > before  # after a failed flush, the next is a bufferful later
         if full or (time.monotonic() - self._flushed >= TOLD_EVERY and self.audience):
             self.flush()
 
     def taken(self) -> list[Receipt]:
-        """Takes all out of the buffer, for another process that has the same store open."""
+        """Empties the buffer and returns its entries, for another process that has the same store open."""
         with self._notes_lock:
             notes, self._notes = self._notes, []
         return notes
 
     def flush(self, wait: float = NOTES_WAIT) -> None:
-        """Writes the buffer to the recall log and counts what was shown. A busy or full store keeps it buffered; what was
-        asked before another process erased something is given up, because it may quote what was erased."""
+        """Writes the buffer to the recall log and counts what was shown. If the store is busy or full, the entries stay
+        buffered. Entries from before another process erased something are discarded, because they may quote what was erased."""
         notes = self.taken()
         if not notes or not self.store.writable:
             return
@@ -485,7 +486,7 @@ class Writer:
                 self._notes = [*notes, *self._notes][-RECEIPTS_AT_MOST:]
 
     def _oldest(self) -> datetime:
-        """From when on the recall log is kept; all of it while the clock cannot be believed."""
+        """The beginning of the period that the recall log covers; everything is kept while the clock cannot be trusted."""
         now, (looked_at, oldest) = self._clock(), self._log_begins
         if oldest is None or abs(now - looked_at) > A_WHILE:
             believed = now - YEAR_ONE >= OLDEST_RECEIPT and not jump(self.store, now, FEW)
@@ -494,35 +495,35 @@ class Writer:
         return oldest
 
     def audit(self) -> Audit:
-        """Verifies the chain against its events, its anchor, and every record against the last event about it."""
+        """Verifies the chain against its events and its anchor, and every record against the last event about it."""
         return audit(self.store, self._anchor.read())
 
     def close(self) -> None:
         self.flush(CLOSING_WAIT)
         if self._notes:
             log.warning("%d lines of the recall log were given up: the store was busy or full", len(self._notes))
-        with suppress(MemoristError):  # one that cannot be read any more has told so before
+        with suppress(MemoristError):  # an unreadable store has been reported before
             self._anchor.write(self.store.head())
 
 
 def unscrubbed(space: str) -> str:
-    """The name of the setting that marks the last erasure of that space which has left work in the files."""
+    """The setting that marks the last erasure in that space whose traces in the files are not cleaned yet."""
     return f"unscrubbed {space}"
 
 
 def slept(space: str) -> str:
-    """The name of the setting that says what the last night of that space came to."""
+    """The setting with the result of that space's last nightly run."""
     return f"night {space}"
 
 
 def looked_after(space: str) -> str:
-    """The name of the setting that says when upkeep was last through with that space."""
+    """The setting with the time at which upkeep of that space was last completed."""
     return f"upkeep {space}"
 
 
 def _salted(before: Mapping[str, Any] | None, origin: Origin) -> Mapping[str, Any] | None:
-    """The previous values with the door of the one who changed them, where it is not an agent's. What tells of another record
-    may be emptied when that one is erased; then its digest, whose key stays, must not be open to guesses."""
+    """The previous values, with the door of whoever changed them unless that is an agent's. An event that mentions another
+    record may be emptied when that one is erased. Its digest and key remain, so a salt protects it against guesses."""
     if before is None:
         return None
     door = {} if origin == "agent" else {DOOR: origin}
@@ -541,7 +542,7 @@ def _without_snippet(record: Record, now: datetime) -> Record:
 
 
 def _tombstone(record: Record, because: str, now: datetime) -> Record:
-    """What is left of an erased record: that it was, where, and since when it is gone."""
+    """What remains of an erased record: that it existed, where, and since when it is gone."""
     times = Times(record.times.created, record.times.created, now)
     return Record(
         record.id, record.space, record.scope, record.kind, "", times, record.number, state="erased", reason=because,
@@ -551,5 +552,5 @@ def _tombstone(record: Record, because: str, now: datetime) -> Record:
 
 
 def _past_of(record: Record, because: str, now: datetime) -> Record:
-    """What stands for a text that a memory had, and that is gone."""
+    """A tombstone for a former text of a memory."""
     return replace(_tombstone(record, because, now), id=new_id(now), number=0, superseded_by=record.id)

@@ -1,10 +1,10 @@
 """BM25 as every store computes it: one pure function over a tiny view of an index.
 
-SQLite's own bm25() cannot be used: its N counts every shelf in the file, and it visits every row that holds any word of
-the question. Here a question is answered in two passes. First the rows of its rarest terms are read (common terms are
-not: they cost most and tell least) and rows are grouped by which of these terms they hold. Then the best few hundred
-rows are scored exactly, with all terms. Six rarest terms lose nothing in quality (docs/LOG.md); these limits
-keep a question at a million memories from reading a million rows.
+SQLite's own bm25() cannot be used: its N counts every shelf in the file, and it visits every row that holds any word of the
+query. Here a query is answered in two passes. First the rows of its rarest terms are read (common terms are not: they cost
+most and say least) and grouped by which of these terms they hold. Then the best few hundred rows are scored exactly, with all
+terms. Using only the six rarest terms loses nothing in quality (docs/LOG.md); these limits keep a query at a million memories
+from reading a million rows.
 """
 
 import math
@@ -17,21 +17,21 @@ from memorist.lazy import dataclass
 
 K1, B = 1.2, 0.75
 MOST_TERMS = 6  # rarest terms, read through the index
-MOST_SCORED = 24  # rarest terms that take part in a row's score
+MOST_SCORED = 24  # rarest terms that count in a row's score
 MOST_ROWS = 20_000  # read for one term, newest first
-ENOUGH_ROWS = 12_000  # further terms are not read once this many rows were
+ENOUGH_ROWS = 12_000  # once this many rows were read, no further terms are
 POOL = 120  # rows scored exactly
-MOST_NAMED = 2000  # rows whose records are told to whoever scores others: to name more costs more than it saves
-ROWS_OF_ONE = 5  # of these, rows of one record
+MOST_NAMED = 2000  # rows whose records are named for scoring others; naming more costs more than it saves
+ROWS_OF_ONE = 5  # of these, at most this many rows of one record
 
 
 class Index(Protocol):
-    """What BM25 needs to know of an index. Rows are integers; a larger one is newer."""
+    """What BM25 needs to know about an index. Rows are integers; a larger one is newer."""
 
-    of_one: int  # rows that a record can have: a row's number divided by that is its record's
+    of_one: int  # rows that a record can have: a row's number divided by this is its record's number
 
     def rows_and_length(self) -> tuple[int, int]:
-        """How many rows there are, and how many terms they hold together."""
+        """How many rows there are, and how many terms they hold in total."""
 
     def frequency(self, term: str) -> int:
         """How many rows hold the term."""
@@ -40,27 +40,28 @@ class Index(Protocol):
         """The rows that hold it, newest first."""
 
     def contents(self, rows: Sequence[int]) -> Mapping[int, str]:
-        """The terms of those rows that pass the caller's filter, each after a blank."""
+        """The terms of those rows that pass the caller's filter, each preceded by a blank."""
 
 
-Scored = tuple[float, int]  # a score and the row that has it: the larger, the better, and of equals the newest
+Scored = tuple[float, int]  # a score and its row: larger is better, and among equals the newest row
 
 
 @dataclass(frozen=True, slots=True)
 class Yardstick:
-    """What the terms of a question weigh on some shelves. Counting how often they occur is expensive, so it is
-    done once; everything scored with one yardstick is on one scale."""
+    """What the terms of a query weigh on some shelves. Counting how often they occur is expensive, so it is done once;
+    everything scored with one yardstick is on one scale."""
 
-    weights: Mapping[str, float] = field(default_factory=dict)  # of those that occur, the rarest first
+    weights: Mapping[str, float] = field(default_factory=dict)  # of terms that occur, rarest first
     average: float = 1.0  # terms in a row
-    ceiling: float = 0.0  # the score that no row can pass
+    ceiling: float = 0.0  # the score that no row can exceed
     rows: int = 0  # on these shelves
-    absent: tuple[str, ...] = ()  # terms that no row holds
+    absent: tuple[str, ...] = ()  # terms that occur in no row
     holders: frozenset[int] | None = field(default=None, compare=False)  # all that hold one; None: too many to name
 
     @classmethod
     def of(cls, frequency: Mapping[str, int], rows: int, length: int) -> "Yardstick":
-        """For terms that so many rows hold, of so many rows with so many terms together. One that none holds counts as rare."""
+        """For terms with these frequencies, given the number of rows and their total length. A term that occurs nowhere counts
+        as rare."""
         weight = {term: idf(max(1, count), rows) for term, count in frequency.items()}
         known = sorted([term for term in frequency if frequency[term]], key=frequency.__getitem__)[:MOST_SCORED]
         average = length / rows if rows else 1.0
@@ -69,13 +70,13 @@ class Yardstick:
 
     @property
     def whole(self) -> float:
-        """What a score is to be divided by to say how much of the question a row covers: the middle between what all its
-        words would give and what those would that occur at all. A chatty question is full of words that no row holds, and
-        yet one word by chance is not all of it."""
+        """The divisor that turns a score into the share of the query that a row covers: the middle between what all its words
+        would score and what those that occur at all would. A chatty query is full of words that no row holds, and yet a single
+        word by chance is not all of it."""
         return math.sqrt(self.ceiling * sum(self.weights.values()) * (K1 + 1))
 
     def scores(self, rows: Mapping[int, str]) -> list[Scored]:
-        """Of each of these rows. Strings are searched as they are: to take them apart costs three times as much."""
+        """The scores of these rows. The strings are searched directly, because splitting them costs three times as much."""
         sought = [(f" {term} ", f" {term} {term} ", weight * (K1 + 1)) for term, weight in self.weights.items()]
         scored, average = [], self.average
         for row, held in rows.items():
@@ -83,7 +84,7 @@ class Yardstick:
             ended, score = held + " ", 0.0
             for written, twice, weight in sought:
                 if written in ended:
-                    # A term beside itself shares a blank with itself: then each gets blanks of its own.
+                    # A term next to itself shares a blank with itself; then each gets blanks of its own.
                     times = (ended.replace(" ", "  ") if twice in ended else ended).count(written)
                     score += weight * times / (times + norm)
             scored.append((score, row))
@@ -92,14 +93,14 @@ class Yardstick:
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """Records by their numbers with their scores, best first, and what these were measured with."""
+    """Records by number with their scores, best first, and the yardstick used."""
 
     scores: Mapping[int, float] = field(default_factory=dict)
     yardstick: Yardstick = field(default_factory=Yardstick)
 
 
 def rank(terms: Sequence[str], index: Index, want: int) -> tuple[list[Scored], Yardstick]:
-    """The best rows for these terms with their scores, best first, and what they were measured with."""
+    """The best rows for these terms with their scores, best first, and the yardstick used."""
     total, length = index.rows_and_length()
     frequency = {term: index.frequency(term) for term in terms}
     yardstick = Yardstick.of(frequency, total, length)
@@ -110,25 +111,25 @@ def rank(terms: Sequence[str], index: Index, want: int) -> tuple[list[Scored], Y
         for term in _worth_reading(known, frequency, most, enough):
             read[term] = index.holding(term, most)
         rows, candidates = _by_coverage(read, yardstick.weights, index), {}
-        while len(candidates) < pool and (batch := list(islice(rows, pool))):  # a filter may refuse many
+        while len(candidates) < pool and (batch := list(islice(rows, pool))):  # a filter may exclude many
             candidates.update(index.contents(batch))
         complete = len(read) == len(known) and frequency[known[-1]] <= most
         holders = _holders(read, complete, index)
-        if complete or len(candidates) >= pool:  # else a filter left few of them, and now every row counts
+        if complete or len(candidates) >= pool:  # otherwise a filter left too few, and now every row counts
             break
     scored = yardstick.scores(dict(islice(candidates.items(), pool)))
     return sorted(scored, reverse=True)[:want], replace(yardstick, holders=holders)
 
 
 def _holders(read: Mapping[str, Sequence[int]], complete: bool, index: Index) -> frozenset[int] | None:
-    """The records of these rows, where they are all that hold a term, and few."""
+    """The records of these rows, if they are all that hold a term, and few."""
     few = complete and sum(map(len, read.values())) <= MOST_NAMED
     of_one = index.of_one
     return frozenset([row // of_one for rows in read.values() for row in rows]) if few else None
 
 
 def _worth_reading(known: Sequence[str], frequency: Mapping[str, int], most: int, enough: int) -> Iterator[str]:
-    """The rarest terms, as long as they hold few enough rows together; one of them in any case."""
+    """The rarest terms, as long as they occur in few enough rows together; at least one of them."""
     rows = 0
     for term in known[:MOST_TERMS]:
         if rows and rows + frequency[term] > enough:
@@ -138,7 +139,7 @@ def _worth_reading(known: Sequence[str], frequency: Mapping[str, int], most: int
 
 
 def scores(yardstick: Yardstick, index: Index, rows: Mapping[int, str]) -> dict[int, float]:
-    """The score of the best of each record's rows, given with their terms."""
+    """The score of each record's best row, for rows given with their terms."""
     best: dict[int, float] = {}
     for score, row in yardstick.scores(rows):
         record = row // index.of_one
@@ -148,16 +149,16 @@ def scores(yardstick: Yardstick, index: Index, rows: Mapping[int, str]) -> dict[
 
 
 def idf(frequency: int, total: int) -> float:
-    """How much a term tells. Never zero: a word found in every row still tells a little."""
+    """How informative a term is. Never zero: even a word found in every row says a little."""
     return math.log(1 + (total - frequency + 0.5) / (frequency + 0.5)) if total >= frequency else 0.1
 
 
 def _by_coverage(read: Mapping[str, Sequence[int]], weight: Mapping[str, float], index: Index) -> Iterator[int]:
-    """Rows in the order of how much of the question they cover, the newest first among equals, and few of one record: a long
-    text that is full of a word must not crowd out the others.
+    """Rows ordered by how much of the query they cover, newest first among equals, and few of one record: a long text that is
+    full of a word must not crowd out the others.
 
-    Most rows hold one of the terms only; they come from the index in order and are never sorted or even looked at
-    unless they are needed.
+    Most rows hold only one of the terms; they come from the index in order and are never sorted, or even examined, unless
+    needed.
     """
     several = _of_several(list(read.values()))
     groups: dict[int, list[int]] = {}
@@ -176,9 +177,9 @@ def _by_coverage(read: Mapping[str, Sequence[int]], weight: Mapping[str, float],
 
 
 def _of_several(held: Sequence[Sequence[int]]) -> dict[int, int]:
-    """The rows that hold several of the terms, and which: a bit for each term."""
+    """The rows that hold several of the terms, and which: one bit per term."""
     sets = [set(rows) for rows in held[:-1]]
-    # The longest is walked through once, and never made a set.
+    # The longest is only iterated, never turned into a set.
     sets.append(set[int]().union(*sets).intersection(held[-1]))
     several = {row for place, rows in enumerate(sets) for others in sets[:place] for row in rows & others}
     masks = dict.fromkeys(several, 0)

@@ -1,4 +1,4 @@
-"""Whether a text that a model wrote is borne out by those it was made of: by their numbers, and by most of their words."""
+"""Whether a text that a model wrote is supported by its sources: all its numbers and most of its words must occur there."""
 
 import re
 from collections.abc import Iterable
@@ -22,7 +22,7 @@ class Borne:
         return cls(frozenset(query_terms(said)), numbers_in(said))
 
     def bears_out(self, text: str, most: float) -> bool:
-        """Whether it says something, and each of its numbers and that part of its words stand there."""
+        """Whether it has content, and all of its numbers and at least this share of its words occur there."""
         own = set(query_terms(text))
         return bool(own) and len(own & self.words) >= most * len(own) and numbers_in(text) <= self.numbers
 

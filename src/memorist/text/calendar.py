@@ -1,7 +1,7 @@
-"""What comes again in the calendar (weeks, months, seasons, feasts), and which one is meant at a given moment.
+"""What recurs in the calendar (weeks, months, seasons, feasts), and which occurrence is meant at a given moment.
 
-Pure arithmetic on half-open stretches of UTC time; `dates.py` holds the words that people use for them. What does not
-exist (the year 0, a sixth Monday) raises ValueError or OverflowError.
+Pure arithmetic on half-open stretches of UTC time; `dates.py` has the words for them. What does not exist (the year 0, a sixth
+Monday) raises ValueError or OverflowError.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ Stretch = tuple[datetime, datetime]
 
 
 def numbered(names: str) -> dict[str, int]:
-    """Names with the number of the group they stand in: "one a|two" gives one and a 1, two 2."""
+    """Each name with the number of its group: "one a|two" gives one and a 1, two 2."""
     return {name: n for n, group in enumerate(names.split("|"), 1) for name in group.split()}
 
 
@@ -32,11 +32,11 @@ MONTHS_OF = {"month": 1, "quarter": 3, "year": 12, "decade": 120}
 DAYS_OF = {"week": (0, 7), "weekend": (5, 2)}  # the first day, counted from Monday, and how many
 AGAIN = frozenset({*MONTHS_OF, *DAYS_OF})
 STEPS = {"minute": timedelta(minutes=1), "hour": HOUR, "day": DAY, "week": 7 * DAY}
-# What comes once a year and lasts for months: the month it begins in, and how many there are.
+# Yearly stretches of months: the month in which each begins, and their number.
 LONG = {name: (n, 1) for name, n in MONTHS.items()}
 LONG |= {"spring": (3, 3), "summer": (6, 3), "autumn": (9, 3), "fall": (9, 3), "winter": (12, 3)}
 LONG |= {"q1": (1, 3), "q2": (4, 3), "q3": (7, 3), "q4": (10, 3)}
-# What comes once a year and lasts a day: (month, day), or (month, weekday, which of them), or (days after Easter,).
+# Yearly days: (month, day), or (month, weekday, which of them), or (days after Easter,).
 FEASTS: dict[str, tuple[int, ...]] = {
     **dict.fromkeys(("christmas", "christmas day", "xmas"), (12, 25)),
     **dict.fromkeys(("new year", "new year day", "new years", "new years day"), (1, 1)),
@@ -59,7 +59,7 @@ FEASTS: dict[str, tuple[int, ...]] = {
 
 @lru_cache(maxsize=256)
 def months(year: int, month: int, count: int = 1) -> Stretch:
-    """So many whole months, beginning with this one; month 13 is January of the next year."""
+    """`count` whole months, beginning with this one; month 13 is January of the next year."""
     first, last = 12 * year + month - 1, 12 * year + month - 1 + count
     return datetime(first // 12, first % 12 + 1, 1, tzinfo=UTC), datetime(last // 12, last % 12 + 1, 1, tzinfo=UTC)
 
@@ -73,7 +73,7 @@ def monday(moment: datetime) -> datetime:
 
 
 def step(moment: datetime, unit: str, count: int) -> datetime:
-    """So many units on. A day that the month does not have becomes its last one."""
+    """The moment `count` units later. A day that the month does not have becomes its last one."""
     if unit in STEPS:
         return moment + count * STEPS[unit]
     first, end = months(moment.year, moment.month + count * MONTHS_OF[unit])
@@ -115,7 +115,7 @@ def yearly(name: str, year: int) -> Stretch:
 
 
 def options(name: str, at: datetime) -> list[Stretch]:
-    """The five nearest to a moment, of whatever comes again; the middle one is that of the same year or week."""
+    """The five occurrences nearest to a moment; the middle one is that of the same year or week."""
     near = range(-2, 3)
     if name in LONG or name in FEASTS:
         return [yearly(name, at.year + k) for k in near]
@@ -128,9 +128,9 @@ def options(name: str, at: datetime) -> list[Stretch]:
     return [(first + 7 * k * DAY, first + (7 * k + count) * DAY) for k in near]
 
 
-@lru_cache(maxsize=256)  # one question asks for the same few again and again
+@lru_cache(maxsize=256)  # one query needs the same few again and again
 def pick(which: str, name: str, at: datetime) -> Stretch:
-    """Last is the latest that is over, next the first that is to come; without such a word, the latest that has begun."""
+    """For "last" the latest that is over, for "next" the first that is to come; otherwise the latest that has begun."""
     near = options(name, at)
     if which == "last":
         return max(option for option in near if option[1] <= at)
@@ -142,7 +142,7 @@ def pick(which: str, name: str, at: datetime) -> Stretch:
 
 
 def part(whole: Stretch, number: int, of: int) -> Stretch:
-    """One of so many equal parts, cut at whole months or else at whole days; what has too few days stays whole."""
+    """One of `of` equal parts, cut at whole months or else at whole days; a stretch with too few days stays whole."""
     start, end = whole
     count = 12 * (end.year - start.year) + end.month - start.month
     if start.day == end.day == 1 and count >= of:

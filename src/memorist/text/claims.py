@@ -23,7 +23,7 @@ from memorist.text.patterns import regex
 from memorist.text.words import terms
 
 LONGEST_CLAIM = 400  # characters; longer texts tell a story, and a story claims many things at once
-SHORT = 100  # a plain statement that is longer is hardly ever denied word by word
+SHORT = 100  # a longer plain statement is hardly ever contradicted word by word
 MOST_SENTENCES = 4
 Tone = Literal["high", "medium", "low"]
 CLEAR, DOUBTFUL, MANY = 2, 1, 0  # one value at a time; perhaps; several may hold, and the latest is the best guess
@@ -31,26 +31,26 @@ CLEAR, DOUBTFUL, MANY = 2, 1, 0  # one value at a time; perhaps; several may hol
 
 @dataclass(frozen=True, slots=True)
 class Slot:
-    """Something of a person or a thing that has a value: a port of a service, a home of a person."""
+    """A property of a person or thing that has a value: a port of a service, a home of a person."""
 
     about: frozenset[str]
-    value: tuple[frozenset[str], ...]  # what stands between commas
-    said: str  # the value as it was written
+    value: tuple[frozenset[str], ...]  # the parts between commas
+    said: str  # the value as written
     counted: bool  # a number or a date
     grade: int
-    how: str = ""  # in, at, on, to: what stood before the value
+    how: str = ""  # in, at, on, to: the word before the value
 
 
 @dataclass(frozen=True, slots=True)
 class Stance:
-    """For (True) or against (False) something. `head` is how many of the words stand before the first preposition."""
+    """For (True) or against (False) something. `head` is the number of words before the first preposition."""
 
     favours: bool
     act: str  # use, add, allow, enable, include, or "" for any other
     words: tuple[str, ...]
     head: int
     tone: Tone
-    strict: bool  # it says always, never, must: a rule, and not only a description
+    strict: bool  # it says always, never, must: a rule, not just a description
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +58,7 @@ class Claims:
     slots: tuple[Slot, ...] = ()
     stances: tuple[Stance, ...] = ()
     corrects: bool = False  # it says itself that something changed
-    personal: bool = False  # it speaks of me or us: who that is depends on who says it
+    personal: bool = False  # it is about me or us, so its meaning depends on the speaker
 
 
 NOTHING = Claims()
@@ -78,7 +78,7 @@ def claims(text: str) -> Claims:
 
 
 def slots_in(text: str) -> tuple[Slot, ...]:
-    """The slots alone, as `claims` has them. A question asks for no more, and who is for or against what costs most to read."""
+    """Only the slots, as in `claims`. Recall needs no more, and stances are the most expensive to read."""
     return () if _tells_a_story(text) else _slots_in(text)
 
 
@@ -111,18 +111,18 @@ def _claims(text: str) -> Claims:
 
 
 def _plain(text: str) -> Set[str]:
-    """Its words in lower case, roughly: for the first look."""
+    """Roughly its words in lower case, for a first check."""
     return {word.strip(".,:;!?()") for word in text.lower().replace("’", "'").split()}
 
 
 def _is_uncertain(sentence: str, said: Set[str]) -> bool:
-    """Whether it states nothing: it asks, quotes, doubts, imagines, sets a condition, or tells of old times."""
+    """Whether it states nothing: it asks, quotes, doubts, imagines, sets a condition, or is about old times."""
     if sentence.endswith("?") or not said.isdisjoint(QUOTED):
         return True
     doubted = said & UNCERTAIN
     if doubted and any(word.upper() not in sentence for word in doubted):  # a club may be called IF
         return True
-    doubts = "may" in said and " may " in sentence  # and not the month
+    doubts = "may" in said and " may " in sentence  # but not the month
     return doubts or bool(QUOTES.search(sentence)) or "used to" in sentence.lower()
 
 
@@ -130,7 +130,7 @@ def _is_uncertain(sentence: str, said: Set[str]) -> bool:
 
 
 def _slots(sentence: str, said: Set[str]) -> Iterator[Slot]:
-    """At most one: a sentence with a slot says one thing."""
+    """At most one, since a sentence with a slot says one thing."""
     if said.isdisjoint(SLOT_VERBS) or not said.isdisjoint(NOT_NOW):
         return
     counts = not said.isdisjoint(CALENDAR) or any(map(str.isdigit, sentence))
@@ -143,7 +143,7 @@ def _slots(sentence: str, said: Set[str]) -> Iterator[Slot]:
 
 
 def _bare(sentence: str, said: Set[str]) -> str:
-    """The sentence without what it opens with, what tells when, and its reasons."""
+    """The sentence without its opening, its time and its reasons."""
     bare = OPENING.sub("", sentence).strip().rstrip(".!")
     if not said.isdisjoint(FILLING):
         bare = " ".join(FILLERS.sub(" ", bare).split())
@@ -191,21 +191,21 @@ def _counted(sentence: str, said: Set[str]) -> Slot | None:
     verb = found["verb"].lower().split()[-1]
     known = COUNTED_ALIKE.intersection(others)
     about = [] if known or verb in HAVING else [_stem(verb)]
-    # One may use two versions of a named thing; a thing has one number of parts.
+    # Somebody may use two versions of a named thing; a thing has one number of parts.
     doubtful = verb in HAPPENING or (verb in USING | RUNNING and not known and named)
     subject = " ".join((sentence[: found.start()], *others))
     return _slot(subject, about, " ".join(values), DOUBTFUL if doubtful else CLEAR)
 
 
 def _numbers(text: str) -> tuple[list[str], list[str], bool]:
-    """The numbers in it, the other words that tell something, and whether these name a thing; no numbers if it is long."""
+    """The numbers in it, the other informative words, and whether these name a thing; no numbers if it is long."""
     rest = NAMED_BY_NUMBER.sub(lambda name: re.sub(r"\s+", "-", name[0]), text)
     tokens = [token.strip(",()") for token in rest.split()]
     values = [token for token in tokens if _is_number(token)]
     if len(tokens) > 8:
         return [], [], False
     timed = [token for token in values if token.lower() not in WEEKDAYS]
-    values = timed or values  # with a time of its own, a weekday says which occasion it is
+    values = timed or values  # together with a time of day, a weekday says which occasion it is
     others = [token.lower() for token in tokens if token not in values and token.lower() not in LITTLE]
     return values, others, not others or any(token[:1].isupper() for token in tokens)
 
@@ -227,15 +227,16 @@ def _is(sentence: str) -> Slot | None:
         return None
     if verb == " are " and not PLURAL_OF_ONE.search(left):
         return None
-    # By its noun alone it is not known to be one thing: a shoe, a model and a month have a size, a debugger has a port each.
+    # The noun alone does not show that it has a single value: a shoe, a model and a month have a size, each debugger has a
+    # port.
     best = CLEAR if owned or DEFINITE.match(left) else DOUBTFUL
     slot = _slot(left, [], right, min(best, _grade_of_noun(left, named, _is_counted(right))))
     return replace(slot, how=inside["how"].lower()) if slot and inside else slot
 
 
 def _grade_of_noun(left: str, named: bool, counted: bool) -> int:
-    """Only of some things do we know that they have one value at a time: the food is good, the food is warm; my instrument is
-    the piano, my instrument is the cello. And "the limit" may be that of anything."""
+    """How certain it is that this has only one value at a time, which is known for some things only: the food is good, the
+    food is warm; my instrument is the piano, my instrument is the cello. And "the limit" may be that of anything."""
     head = OF.split(left, maxsplit=1)[0]
     what = head.split()[-1].lower()  # the child of Anna, Anna's child
     owners = (owner.lower() for owner in OWNERS.findall(left))
@@ -262,7 +263,7 @@ def _slot(subject: str, attribute: list[str], value: str, grade: int) -> Slot | 
 
 
 def _at_its_time(value: str) -> bool:
-    """A number of some month or hour, which may be another in the next: 3% in January, 5 GB at noon."""
+    """Whether it is a number for some month or hour, which may differ in the next: 3% in January, 5 GB at noon."""
     sorts = _sorts(value)
     return "number" in sorts and ("month" in sorts or not {"noon", "midnight"}.isdisjoint(sorts.get("clock", ())))
 
@@ -323,12 +324,12 @@ def _stem(word: str) -> str:
 
 
 def same_slot(a: Slot, b: Slot) -> bool:
-    """Whether both speak of the same thing, and both of a number or both of words."""
+    """Whether both are about the same thing, and both have a number or both have words."""
     return a.about == b.about and a.counted == b.counted
 
 
 def other_value(a: Slot, b: Slot) -> bool:
-    """Whether the values exclude one another: Rome and Lima do, Rome and Rome in Italy do not, nor Berlin and Berlin-Mitte."""
+    """Whether the values exclude each other: Rome and Lima do; Rome and Rome in Italy do not, nor do Berlin and Berlin-Mitte."""
     first, second = a.value[0], b.value[0]
     if not a.counted:
         first, second = (frozenset(part for word in words for part in word.split("-")) for words in (first, second))
@@ -340,8 +341,8 @@ def other_value(a: Slot, b: Slot) -> bool:
 
 
 def same_words(a: Stance, b: Stance) -> bool:
-    """The same things in any order. A verb may be inflected (supports, support); where the act is known there is no other
-    verb, and one flag is not all flags."""
+    """Whether they are about the same things in any order. A verb may be inflected (supports, support). If the act is known
+    there is no other verb, and one flag is not all flags."""
     left, right = sorted(set(a.words) - set(b.words)), sorted(set(b.words) - set(a.words))
     if len(a.words) != len(b.words) or len(left) != len(right):
         return False
@@ -349,16 +350,16 @@ def same_words(a: Stance, b: Stance) -> bool:
 
 
 def within(a: Stance, b: Stance) -> bool:
-    """Whether one speaks of a thing and the other of the same thing in some case: tabs, and tabs in Makefiles."""
+    """Whether one is about a thing and the other about the same thing in a special case: tabs, and tabs in Makefiles."""
     small, large = (a, b) if len(a.words) < len(b.words) else (b, a)
     return small.head == len(small.words) and small.words == large.words[: large.head]
 
 
 # ---------------------------------------------------------------- can one value stand in the place of another?
-# Monday in that of Friday, yes; noon in that of Friday, no: both may hold. That a thing has another value now is only clear
-# where both values are of one sort. So a day, a month, a time and a plain number are told apart, a name from a description
-# ("Siemens", "a startup"), and where people are from ("Irish") from who they are. A city and its country or state are told
-# apart where that is a known one.
+# "Monday" excludes "Friday", but "noon" does not: both may hold. It is only clear that a thing has another value now if both
+# values are of the same sort. So a day, a month, a time and a plain number are distinguished, and so are a name and a
+# description ("Siemens", "a startup"), and origins ("Irish") from identities. A city and its country or state are
+# distinguished if the latter is known.
 
 _CLOCK = regex(r"\d{1,2}:\d\d(?:[ap]m)?|\d{1,2}[ap]m|noon|midnight")
 _DATE = regex(r"\d{4}-\d\d(?:-\d\d)?|\d{1,2}[./]\d{1,2}[./]\d{2,4}")
@@ -366,7 +367,7 @@ _YEAR = regex(r"(?:19|20)\d\d")
 _NTH = regex(r"(\d{1,2})(?:st|nd|rd|th)")
 _WORDS = regex(r"[\w'./:+#&%@$€£~-]+")
 _IDLE = frozenset("the a an of on at in to for and".split())
-# Where people are from or what they believe; names that end alike are only not replaced by themselves.
+# Origins and beliefs; names with the same endings are just not replaced by themselves.
 _ORIGIN = regex(
     r"\w+(?:ish|ese|ian|ean|ican|anian|alian|exan)|german|french|dutch|greek|swiss|czech|thai|welsh|basque|catalan|arab|iraqi|"
     r"israeli|pakistani|korean|afghan|american|mexican|jewish|muslim|catholic|protestant|buddhist|hindu|atheist|vegan|"
@@ -408,7 +409,7 @@ def unrelated(a: str, b: str, counted: bool) -> bool:
 
 
 def _is_another_occasion(other: list[str]) -> bool:
-    """On another day at another time; 3% in May, and 4% in June."""
+    """Whether it is on another day at another time, or a number for another month: 3% in May, and 4% in June."""
     counted_then = "number" in other and not {"month", "clock"}.isdisjoint(other)
     return counted_then or ("weekday" in other and len(other) > 1)
 
@@ -427,7 +428,7 @@ def exchangeable(a: str, b: str, counted: bool) -> bool:
 
 
 def _sorts(value: str) -> Mapping[str, frozenset[str]]:
-    """What stands in it, by sort; everything that is neither a number nor a date is a word."""
+    """Its parts by sort; everything that is neither a number nor a date is a word."""
     tokens = [token.strip(".,:") for token in _WORDS.findall(value.lower())]
     dated = any(token in MONTHS for token in tokens)
     found: dict[str, set[str]] = {}
@@ -440,7 +441,7 @@ def _sorts(value: str) -> Mapping[str, frozenset[str]]:
 
 
 def _sort(token: str, dated: bool) -> str:
-    """Beside the name of a month, a small number is a day, and one like a year a year."""
+    """The sort of a token. Next to the name of a month, a small number is a day, and one that looks like a year is a year."""
     shapes = (
         ("weekday", token in WEEKDAYS or token in HABITS or token == "tomorrow"),
         ("month", token in MONTHS),
@@ -454,7 +455,8 @@ def _sort(token: str, dated: bool) -> str:
 
 
 def _written(value: str) -> tuple[str, frozenset[str]]:
-    """As a name, a shorthand, or with which article; and what a name is qualified by: Bergen during summer."""
+    """The form in which it is written: a name, a shorthand, or with which article; and the qualification of a name: Bergen
+    during summer."""
     words = value.split()
     if words[0].lower() in ARTICLES:
         return words[0].lower(), frozenset()
@@ -511,7 +513,7 @@ UNCERTAIN = _set(
     "if unless whether maybe perhaps might could would probably possibly seems seem apparently allegedly supposedly formerly"
     " previously either"
 )
-# Old times, firsts of several, and whatever holds beside something else.
+# Old times, firsts of several, and whatever holds alongside something else.
 NOT_NOW = _set("until before ago earlier originally former once lived also too another additionally besides among last")
 SOME_OF = regex(r"\b(?:one|some|part|many|most|each|two|several) of\b", re.I)
 LONG_AGO = regex(r"\b(?:in|since|from|during|by) (?:19|20)\d\d\b", re.I)
@@ -522,7 +524,7 @@ PAST = _set("was were had did used once wasn't weren't didn't")
 HABITS = frozenset(f"{day}s" for day in WEEKDAYS if day.endswith("day"))  # the days of what comes every week
 CALENDAR = frozenset({*MONTHS, *WEEKDAYS, *HABITS, "am", "pm", "noon", "midnight", "tomorrow"})
 NUMBER = regex(r"[$€£v~]?\d[\d.,:/-]*(?:th|st|nd|rd|%|[kmgt]?b|k|ms|s|m|h|d|am|pm|x)?", re.I)
-# Nouns whose number is a name: issue 12 is not what issue 13 was.
+# Nouns whose number is a name: issue 12 did not become issue 13.
 NAMED_BY_NUMBER = regex(
     rf"\b(?:{_any('issue ticket pr room chapter page line step section row commit bug task sprint phase release case')}"
     rf"|{_any('figure table season episode gate platform level lesson unit article rule item option test question round')}"
@@ -555,8 +557,8 @@ _MADE = (
 _KEPT = "maintained hosted licensed coached edited moderated sponsored owned led managed headed chaired"
 _TIED = "associated affiliated aligned"
 _CLASSED = r"(?= the \w+ of )"
-# Words of which one must be there, what stands between subject and value, what the slot is called, and whether it has one
-# value at a time (2), perhaps several (1: a nurse may also be a volunteer, a film have two directors), or any number (0).
+# One of these words must occur, the text between subject and value, the name of the slot, and whether it has one value at a
+# time (2), perhaps several (1: a nurse may also be a volunteer, a film have two directors), or any number (0).
 FRAMES = tuple(
     (_set(words), regex(rf"\s+(?:{pattern})\s+", re.I), attribute, grade)
     for words, pattern, attribute, grade in (
@@ -602,7 +604,7 @@ _COUNTING = (
 _SET = "due scheduled planned set pinned capped limited"
 COUNTING = _set(f"{_COUNTING} {_SET}")
 COUNTS = regex(rf"\s+(?P<verb>{_any(_COUNTING)}|(?:is|are) (?:{_any(_SET)}))\s+", re.I)
-COUNTED_ALIKE = _set("port version deadline timeout")  # however it is said, it is that
+COUNTED_ALIKE = _set("port version deadline timeout")  # the same however it is phrased
 HAVING = _set("has have")
 USING = _set("use uses require requires need needs")
 RUNNING = _set("run runs")
@@ -611,7 +613,7 @@ SLOT_VERBS = frozenset({"is", "are", "=", *COUNTING, *CHANGING, *(word for frame
 OWNED = regex(
     r"(?:the|our|my|your)\s+(?:[\w-]+\s+){1,5}(?:of|for|in|where|that)\s|(?:[\w.&-]+\s+){0,5}[\w.&-]+['’]s?\s+\w", re.I
 )
-# Log retention is 30 days: what is measured needs no article to be one thing.
+# Log retention is 30 days: a measured thing needs no article to be unique.
 MEASURED = regex(
     r"(?:(?!(?:it|he|she|they|we|you|i|this|that|these|those|there|what|who|any|some|every|each|another|a|an)\b)[\w./-]+\s+){0,4}"
     rf"(?:{_any('retention timeout limit quota threshold deadline capacity budget ttl interval duration length port version')}"
@@ -637,12 +639,12 @@ NAMING = _set(
     " licence timezone zone home city town country state owner manager spouse diet major subject field discipline weather"
     " profession occupation breed species material"
 )
-# Of these a thing has one at a time, whatever else is said of it.
+# A thing has one of these at a time, whatever else is said about it.
 SINGLE = _set(
     "name owner manager boss supervisor spouse husband wife home birthday branch currency timezone address headquarters employer"
 )
 FAVOURITE = regex(r"\b(?:(?P<one>favou?rite|preferred|default|current)|primary|main)\b", re.I)
-# A subject with one of these names nobody and nothing.
+# A subject with one of these identifies nobody and nothing.
 VAGUE = _set(
     "it what how about usually which who them me him her yourself ourselves themselves something anything wow yeah"
 )
@@ -657,9 +659,9 @@ NOBODY = regex(r"(?:he|she|it|they|this|that|these|those|there|here|his|her|thei
 
 @dataclass(frozen=True, slots=True)
 class Sign:
-    """What a word says of the clause that it stands in."""
+    """What a word says about its clause."""
 
-    favours: bool = True  # False turns the clause round
+    favours: bool = True  # False reverses the clause
     act: str = ""
     tone: Literal["high", "medium", "low"] | None = None
     strict: bool = False

@@ -1,7 +1,7 @@
-"""Whether what somebody says takes back what they said a moment before: "make that 75", "sorry, I meant Tuesday".
+"""Whether somebody takes back what they said a moment before: "make that 75", "sorry, I meant Tuesday".
 
-Only the beginning is read, after a few words that say nothing by themselves (no, oh, wait). A correction that is missed stays a
-turn like any other; one that is wrongly seen ties two turns together that have nothing to do with one another.
+Only the beginning is read, after a few words without meaning of their own (no, oh, wait). A missed correction stays an
+ordinary turn; a wrongly detected one ties two unrelated turns together.
 """
 
 import re

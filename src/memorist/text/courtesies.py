@@ -1,9 +1,8 @@
 """What people say without asking for anything: greetings, thanks, consent, praise, "go on", in ten languages.
 
-Words are spelled as `words.py` folds them, and `question.small_talk` reads them. A message is small talk if nothing else is
-said in it, so a missing word costs a silence and never an answer. `firm` words are small talk wherever they stand; `praise` is,
-unless something is asked ("is it good?"); `company` only goes with them ("thanks for the help"); and a `phrase` may hold words
-that are none of these.
+Words are spelled as `words.py` folds them, and used by `question.small_talk`. A message is small talk if it contains nothing
+else. `firm` words are small talk everywhere; `praise` is, unless something is asked ("is it good?"); `company` only counts
+together with them ("thanks for the help"); and a `phrase` may contain words that are none of these.
 """
 
 from collections.abc import Mapping
@@ -15,7 +14,7 @@ from memorist.text.words import STOP_WORDS
 
 
 class Courtesies(NamedTuple):
-    """Of one language, as written down."""
+    """The words of one language, as listed below."""
 
     firm: str
     praise: str
@@ -25,16 +24,16 @@ class Courtesies(NamedTuple):
 
 
 class Manners(NamedTuple):
-    """What is known of one language; in every language people say ok, thanks and sorry."""
+    """The prepared words of one language; in every language people say ok, thanks and sorry."""
 
     firm: frozenset[str]
     praise: frozenset[str]
     company: frozenset[str]
-    idle: frozenset[str]  # function words, but for those that ask, or say whose something is
+    idle: frozenset[str]  # function words, except those that ask or express possession
     phrases: frozenset[tuple[str, ...]]
 
     def phrase_at(self, words: list[str], at: int) -> int:
-        """How many words the longest phrase has that begins there; 0 if none does."""
+        """The number of words in the longest phrase that begins there; 0 if none does."""
         return next((size for size in range(LONGEST_PHRASE, 0, -1) if tuple(words[at : at + size]) in self.phrases), 0)
 
 
@@ -45,13 +44,13 @@ _WHOSE = "my mine our ours his her hers their theirs"
 
 @cache
 def known() -> tuple[Manners, ...]:
-    """For each language."""
+    """One for each language."""
     return tuple(_known(language) for language in COURTESIES)
 
 
 @cache
 def every_word() -> frozenset[str]:
-    """Of all languages: most questions hold one that is not among them, and are read no closer."""
+    """The words of all languages: most queries contain a word that is not among them, and need no closer look."""
     written = " ".join([*(part for each in COURTESIES.values() for part in each), *LANGUAGES.values(), _CLITICS])
     return STOP_WORDS.union(written.split())
 

@@ -37,7 +37,7 @@ LATEST = datetime(2101, 1, 1, tzinfo=UTC)  # and of "after X"
 
 @dataclass(frozen=True)
 class Span:
-    """A half-open stretch of UTC time, and where the text speaks of it."""
+    """A half-open stretch of UTC time, and its place in the text."""
 
     start: datetime
     end: datetime
@@ -47,7 +47,7 @@ class Span:
 
     @property
     def moves(self) -> bool:
-        """Whether another day has another one, as "last week": no month, weekday, feast or number is in it."""
+        """Whether it means something else on another day, like "last week": it contains no month, weekday, feast or number."""
         words = [GERMAN.get(word, word) for word in self.text.lower().split()]
         return CALLED.isdisjoint(words) and not any(map(str.isdigit, self.text))
 
@@ -56,7 +56,7 @@ class _Found(NamedTuple):
     start: datetime
     end: datetime
     after: int  # the number of the word that follows
-    floats: int = 0  # after how many days it comes again, when the text does not say which one is meant
+    floats: int = 0  # after how many days it recurs, if the text does not say which one is meant
 
     def at(self, stretch: Stretch) -> _Found:
         return self._replace(start=stretch[0], end=stretch[1])
@@ -70,7 +70,7 @@ def spans(text: str, now: datetime) -> list[Span]:
     """
     low = text[:LOOKED_AT].lower()
     if TELLING.isdisjoint(_LETTERS.findall(low)) and not any(map(str.isdigit, low)):
-        return []  # it holds no word without which no expression is one: most questions do not, and are read no closer
+        return []  # no word occurs that every expression needs; most queries have none, and need no closer look
     reading = _Reader(Words(text), now.astimezone(UTC))
     readings = [(at, found) for at in reading.text.known if (found := reading.tried(_Reader.whole, at))]
     readings.sort(key=lambda reading: (reading[0] - reading[1].after, reading[0]))
@@ -91,7 +91,7 @@ class _Reader:
         self.text, self.words, self.now = text, text.words, now
 
     def tried(self, rule: Callable[[_Reader, int], _Found | None], at: int) -> _Found | None:
-        """What the rule finds, unless the calendar has no such thing or it lies outside our years."""
+        """What the rule finds, unless the calendar has no such thing or it lies outside the supported years."""
         try:
             found = rule(self, at)
         except (ValueError, OverflowError):
@@ -113,7 +113,7 @@ class _Reader:
         return found.at(ends.get(word, (EARLIEST, found.end)))
 
     def range(self, at: int) -> _Found | None:
-        """Between X and Y. Of two that could be of any year, or week, the first is the latest before the second."""
+        """Between X and Y. If both could be of any year or week, the first is the latest before the second."""
         first = self.about(at + 1, led=True)
         if not first or self.words[first.after] not in JOINTS[self.words[at]]:
             return None
@@ -146,7 +146,7 @@ class _Reader:
         return (self.away(*amount) if amount else None) or self.beside(at) or self.portion(at, led)
 
     def away(self, low: int, high: int, unit: str, at: int) -> _Found | None:
-        """So long ago, or before or after something."""
+        """This long ago, or before or after something."""
         word, sign = self.words[at], 1
         if word == "ago":
             base, sign = _Found(self.now, self.now, at + 1), -1
@@ -223,7 +223,7 @@ class _Reader:
         return found.at((start, start + size)) if start < found.end else None
 
     def owner(self, at: int) -> _Found | None:
-        """What something is a part of; here "the month" is this one."""
+        """What something is a part of; "the month" is the present one."""
         if self.words[at] == "the" and self.words[at + 1] in AGAIN:
             return _Found(*calendar.pick("this", self.words[at + 1], self.now), at + 2)
         return self.atom(self.text.the(at), led=True)
@@ -258,7 +258,7 @@ class _Reader:
         return day + PARTS_OF_DAY[name][0] * calendar.HOUR, day + PARTS_OF_DAY[name][1] * calendar.HOUR
 
     def rolling(self, which: str, count: int, unit: str, after: int) -> _Found:
-        """The last so many units up to now, or the next from now on; in whole days unless it is a matter of hours."""
+        """The last `count` units up to now, or the next from now on; in whole days unless the unit is hours."""
         other = calendar.step(self.now, unit, count if which == "next" else -count)
         if unit not in ("minute", "hour"):
             other = calendar.midnight(other) + (which == "next") * DAY
@@ -280,7 +280,7 @@ class _Reader:
         """The last three days, the past week: up to now, or the next from now on."""
         which, name = WHICH[word], self.words[then]
         amount = self.text.amount(then) if which != "this" and name not in ("a", "an") else None
-        if amount:  # but nothing where it will last three days
+        if amount:  # but "will last three days" is no time
             return None if self.words[at - 1] in VERBAL else self.rolling(which, *amount[1:])
         since_then = self.words[at - 1] == "the" and self.words[at - 2] in SKIPPED
         rolls = word == "past" or (word == "last" and since_then)
@@ -352,7 +352,7 @@ class _Reader:
         return _Found(*calendar.months(year, 1, 120), at + 1) if told else None
 
     def year_last(self, form: re.Match[str], at: int, led: bool) -> _Found | None:
-        """Month first where both are possible, but with dots the day. Without a year only where a date is expected."""
+        """Month first if both are possible, but with dots the day first. Without a year only where a date is expected."""
         first, mark, second, year = int(form[1]), form[2], int(form[3]), form[4]
         told = year if mark == "/" else year and len(year) == 4
         expected = mark == "/" and not year and led and form[0] != "24/7" and not self.text.counts(at)
@@ -393,7 +393,7 @@ class _Reader:
         return _Found(*calendar.pick("", name, self.now), then, floats=365)
 
     def day_told(self, at: int, then: int) -> int:
-        """Where the day stands that a month is told with (May 5, May the fifth), if it is; else 0."""
+        """The position of the day given with a month (May 5, May the fifth), or 0."""
         place = self.text.the(then)
         if place != then and plain(self.words[place], 2):
             return 0
@@ -422,7 +422,7 @@ class _Reader:
         return None
 
     def year(self, at: int) -> tuple[int, int]:
-        """The year that is told here, if any, and the word that follows."""
+        """The year given here, if any, and the word that follows."""
         then = at + (self.words[at] in (",", "of"))
         number = plain(self.words[then], 4)
         if 1900 <= number <= 2100 and not self.text.counts(then):
@@ -436,7 +436,7 @@ class _Reader:
 
 
 class Spoken(NamedTuple):
-    """The times that a text speaks of: what was read, and what went wrong meanwhile."""
+    """The times that a text mentions: those recognised, and what went wrong meanwhile."""
 
     spans: tuple[Span, ...]
     note: str | None = None
@@ -450,7 +450,7 @@ def english(text: str, now: datetime) -> Spoken:
 
 
 def any_language(text: str, now: datetime) -> Spoken:
-    """English first; where it finds nothing, the language that the text is in, if that is one of ours."""
+    """English first; if that finds nothing, the language of the text, if it is a supported one."""
     found = english(text, now)
     if found.spans:
         return found
@@ -458,7 +458,7 @@ def any_language(text: str, now: datetime) -> Spoken:
 
     try:
         spans, whole = foreign_dates.look(text, now.astimezone(UTC))
-    except Exception as problem:  # it is a library's code, and the question can be answered without it
+    except Exception as problem:  # library code may fail, and the query can be answered without it
         return Spoken((), f"times in other languages were not read: {type(problem).__name__}: {str(problem)[:200]}")
     note = None if whole else "times in other languages were looked for in a part of the question only"
     return Spoken(tuple(spans), note)
@@ -475,9 +475,9 @@ def reader_named(which: str) -> TimeReader:
 
 
 # ---------------------------------------------------------------- a text cut into the words that dates are told with
-# Whatever is glued together stays in one piece (3.11, a@b.c, 555-1234, may_5), so that no part of it can be taken for a date.
+# Whatever is glued together stays one piece (3.11, a@b.c, 555-1234, may_5), so that no part of it can be taken for a date.
 
-LOOKED_AT = 4096  # characters that are read; a longer text is more than a question
+LOOKED_AT = 4096  # characters that are read; a longer text is more than a query
 MOST = 256  # words at which an expression is looked for: more than LOOKED_AT characters of plain English hold
 
 SMALL = numbered(
@@ -537,7 +537,7 @@ GERMAN = dict(
 )
 GERMAN_LEADS = {"am": "on", "im": "in", "letzte": "last", "vergangene": "last", "vorige": "last", "diese": "this"}
 GERMAN_LEADS |= {"nächste": "next", "kommende": "next", "seit": "since", "bis": "until", "übers": "over", "vom": "from"}
-# One of these is in every expression.
+# Every expression contains one of these.
 TELLING = frozenset().union(LONG, WEEKDAYS, AGAIN, FEAST_STARTS, UNITS, DAYS, PARTS_OF_DAY, LATELY)
 TELLING |= {_LETTERS.findall(word)[-1] for word in GERMAN}
 VOCABULARY = frozenset().union(
@@ -553,17 +553,17 @@ _DECADE = regex(r"(['’]?)((?:19|20)?)([0-9]0)['’]?s")
 
 
 class Words:
-    """A text as words in lower case without possessive, "|" where no phrase goes on, and where each of them stands."""
+    """A text as lower-case words without possessive, with "|" where a phrase ends, and the position of each."""
 
     def __init__(self, text: str) -> None:
         self.words, self.places, self.capital = ["|"], [(0, 0)], [False]
         for piece in _PIECES.finditer(text, 0, LOOKED_AT):
-            if piece.end() < LOOKED_AT or len(text) == LOOKED_AT:  # else it may be half a word
+            if piece.end() < LOOKED_AT or len(text) == LOOKED_AT:  # otherwise it may be half a word
                 self._read(piece[0], piece.start())
         self.translated = self._translate()
         known = (at for at, word in enumerate(self.words) if word in VOCABULARY or word[0] in FIGURES)
         self.known = list(islice(known, MOST))
-        for _ in range(4):  # so that looking ahead needs no care
+        for _ in range(4):  # so that looking ahead needs no checks
             self._add("|", "", len(text))
 
     def _read(self, raw: str, begin: int) -> None:
@@ -585,7 +585,8 @@ class Words:
         self.capital.append(raw[:1].isupper())
 
     def _translate(self) -> set[int]:
-        """German names of times, and the word before each that says which: am Montag, letzte Woche, im Mai. Where they stand."""
+        """Translates German names of times, and the word before each that says which: am Montag, letzte Woche, im Mai. Returns
+        their places."""
         found = {at for at, word in enumerate(self.words) if word in GERMAN}
         # French has a mai too, and spells it small.
         found -= {at for at in found if self.words[at] == "mai" and not self.capital[at] and self.words[at - 1] != "im"}
@@ -597,13 +598,13 @@ class Words:
         return found
 
     def _undot(self, at: int) -> None:
-        """The dot of "5. Mai" ends nothing."""
+        """Removes the break at the dot of "5. Mai"."""
         if self.words[at - 1] == "|" and plain(self.words[at - 2], 2):
             self.words[at - 2 : at] = "|", self.words[at - 2]
             self.places[at - 2 : at] = self.places[at - 1], self.places[at - 2]
 
     def amount(self, at: int) -> tuple[int, int, str, int] | None:
-        """Two weeks, a few days, half a year: the least, the most, the unit, and the word that follows."""
+        """Two weeks, a few days, half a year: minimum, maximum, unit, and the word that follows."""
         words = self.words
         if words[at] == "half" and words[at + 1] in ("a", "an") and words[at + 2] in HALVES:
             count, unit = HALVES[words[at + 2]]
@@ -628,13 +629,13 @@ class Words:
         return ORDINALS.get(word, 0) or plain(digits, 2)
 
     def counts(self, at: int) -> bool:
-        """Whether this number tells how many: 5 miles, 2000 requests."""
+        """Whether this number is a count: 5 miles, 2000 requests."""
         word = self.words[at + 1]
         plural = word[-1] == "s" and word[-2:] != "ss" and len(word) > 3 and not self.capital[at + 1]
         return word in COUNTED or (plural and word not in NO_PLURALS)
 
     def in_the(self, at: int) -> bool:
-        """Whether it is said as "on the weekend" is, or as "am Wochenende"."""
+        """Whether it is phrased like "on the weekend" or "am Wochenende"."""
         the = self.words[at - 1] == "the"
         return (the or at in self.translated) and self.words[at - 1 - the] in SKIPPED
 
@@ -643,15 +644,15 @@ class Words:
 
 
 def plain(word: str, most: int) -> int:
-    """A number of at most so many digits, else 0."""
+    """A number of at most `most` digits, otherwise 0."""
     return int(word) if len(word) <= most and word.isascii() and word.isdigit() else 0
 
 
 def in_words(text: str, here: datetime) -> datetime | None:
-    """When "yesterday" or "last week" begins, seen from a local time. Nothing else may be in the text."""
+    """When "yesterday" or "last week" begins, seen from a local time. The text must contain nothing else."""
     words = text.strip()
     if words.lower() == "now":
         return here
-    found = spans(words, here.replace(tzinfo=UTC))  # which reckons in UTC; days are those of the clock on the wall
+    found = spans(words, here.replace(tzinfo=UTC))  # calculates in UTC; days are those of the local clock
     whole = len(found) == 1 and found[0].text == words
     return found[0].start.replace(tzinfo=None) if whole else None

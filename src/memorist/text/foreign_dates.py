@@ -1,13 +1,13 @@
-"""Times in other languages than English, with `dateparser` (the extra `dates`), for questions in which ours found none.
+"""Times in languages other than English, with `dateparser` (the extra `dates`), for queries in which ours found none.
 
-Its own search costs seconds the first time and takes "die", "mit" and "8080" for dates. So it is asked as little as possible:
-the language is recognised by our own words, only phrases with evidence in them are handed over, each must be
-understood whole, and what it answers is measured from one fixed moment and counted again from the real one. That also keeps
-its caches from growing with every question.
+Its own search takes seconds the first time and takes "die", "mit" and "8080" for dates. So it is used as little as possible:
+the language is recognised by our own words, only phrases with evidence in them are passed to it, each must be understood
+completely, and its answer is measured from one fixed moment and counted again from the real one. That also keeps its caches
+from growing with every query.
 
-dateparser knows the months, units and sums. It does not know which words are something else: to it German "die" and "mit"
+dateparser knows the months, units and sums. It does not know which words have another meaning: to it, German "die" and "mit"
 are Tuesday and Wednesday, "ein Monat" is a month ago, and every number is a year. So the words that must stand beside a date
-are ours. Left out on purpose, because nothing beside them tells which is meant: morgen and mañana (tomorrow, morning), среда
+are ours. Left out on purpose, because no context tells which is meant: morgen and mañana (tomorrow, morning), среда
 (Wednesday, environment), segunda to sexta (weekdays, ordinals).
 """
 
@@ -26,12 +26,12 @@ from memorist.text import calendar
 from memorist.text.calendar import DAY, MONTHS, WEEKDAYS, Stretch, numbered
 from memorist.text.dates import EARLIEST, LATEST, Span
 
-LOOKED_AT = 1000  # characters that are looked at: more than any question in which a date stands out
+LOOKED_AT = 1000  # characters that are examined: more than any query in which a date matters
 WORDS = 6  # of one phrase: "il y a trois jours" has five
 LONGEST_WORD = 24
-MOST = 150  # phrases that are handed over
+MOST = 150  # phrases that are passed to dateparser
 SECONDS = 0.25  # for all of them, after loading
-# The end of a leap year; the odd time tells what was counted from what was named.
+# The end of a leap year; the odd time shows what was counted and what was named.
 BASE = datetime(2004, 12, 30, 12, 34, 56)
 _PIECE = re.compile(r"[^\s,;!?¿¡()\[\]{}<>\"“”„«»*|…–—]+|[,;!?¿¡()\[\]{}<>\"“”„«»*|…–—]")
 _WORD = re.compile(r"([A-Za-z]{1,2}['’])?([^\W\d_]+(?:[-'’][^\W\d_]+)*)([.:]*)")
@@ -39,7 +39,7 @@ _NUMBER = re.compile(r"(\d{1,4})(?:\.|er|º|ª|°)?")
 
 
 def look(text: str, now: datetime) -> tuple[list[Span], bool]:
-    """The times in the text, in order, and whether all of it was looked at."""
+    """The times in the text, in order, and whether all of it was examined."""
     looking = _Looking(text[:LOOKED_AT], now)
     found: list[Span] = []
     try:
@@ -51,7 +51,7 @@ def look(text: str, now: datetime) -> tuple[list[Span], bool]:
 
 
 class _Token(NamedTuple):
-    word: str  # in lower case; "" where no phrase goes on
+    word: str  # in lower case; "" where a phrase ends
     begin: int
     finish: int
 
@@ -65,7 +65,7 @@ class _Read(NamedTuple):
 
     moment: datetime
     unit: str  # day, week, month or year
-    counted: bool  # from now on, as "three days ago" is, and not named
+    counted: bool  # relative to now, like "three days ago", and not named
 
 
 class _TooLong(Exception):
@@ -74,7 +74,7 @@ class _TooLong(Exception):
 
 @functools.cache
 def _parser(code: str) -> Any:
-    """Loaded for the first phrase of a language. The settings are always the same, since it keeps tables for each of them."""
+    """Loaded for the first phrase of a language. The settings are always the same, since it keeps tables for each combination."""
     from dateparser.date import DateDataParser
 
     settings = {
@@ -85,7 +85,7 @@ def _parser(code: str) -> Any:
         "PARSERS": ["relative-time", "absolute-time"],
     }
     parser = DateDataParser(languages=[code], settings=settings)
-    parser.get_date_data("1 2004")  # makes its tables, so that the time for reading is for reading
+    parser.get_date_data("1 2004")  # builds its tables, so that the time limit applies to reading only
     return parser
 
 
@@ -133,14 +133,14 @@ class _Looking:
         return _Read(moment, found.period, moment.time() == BASE.time())
 
     def placed(self, read: _Read, phrase: str, with_year: bool) -> Stretch | None:
-        """The stretch that is meant, unless the calendar has none."""
+        """The intended stretch, unless the calendar has none."""
         try:
             return self.counted(read, phrase) if read.counted else self.dated(read, with_year)
         except (ValueError, OverflowError):
             return None
 
     def counted(self, read: _Read, phrase: str) -> Stretch:
-        """So far from now as it was from BASE; "last week" is a week from Monday on, "two weeks ago" is about that long."""
+        """As far from now as it was from BASE; "last week" is a week from Monday on, "two weeks ago" is about that long."""
         if read.unit in ("month", "year"):
             size = calendar.MONTHS_OF[read.unit]
             apart = (12 * (read.moment.year - BASE.year) + read.moment.month - BASE.month) // size
@@ -152,7 +152,7 @@ class _Looking:
         return calendar.cell(then, read.unit)
 
     def dated(self, read: _Read, with_year: bool) -> Stretch | None:
-        """A named year, month or day; without its year, the latest that has begun."""
+        """A named year, month or day; without a year, the latest that has begun."""
         if read.unit == "year":
             return calendar.months(read.moment.year, 1, 12)
         for year in (read.moment.year,) if with_year else range(self.now.year, self.now.year - 9, -1):
@@ -168,7 +168,7 @@ class _Looking:
 
 
 class _Phrases:
-    """The phrases of a text in one language that puts blanks between its words; the longest that is a date counts."""
+    """The phrases of a text in one language with blanks between words; the longest one that is a date counts."""
 
     def __init__(self, looking: _Looking, tongue: Tongue, tokens: list[_Token]) -> None:
         edge = _Token("", 0, 0)
@@ -191,7 +191,7 @@ class _Phrases:
         return 1, []
 
     def read(self, phrase: list[_Token]) -> _Read | None:
-        """As dateparser is to see it: with the blanks that are there, and numbers as figures."""
+        """The phrase in the form for dateparser: with its blanks, and numbers as figures."""
         said, place = "", phrase[0].begin
         for token in phrase:
             said += self.looking.text[place : token.begin] + self.tongue.spelled.get(token.word, token.word)
@@ -209,7 +209,7 @@ class _Phrases:
             yield from self.looking.span(stretch, phrase[0].begin, phrase[-1].finish)
 
     def counts(self, phrase: list[_Token], words: list[str]) -> bool:
-        """Whether it counts from now: a number with a word for ago, or last, this, next."""
+        """Whether it is relative to now: a number with a word for ago, or last, this, next."""
         number = any(word.isdecimal() for word in words)
         distant = any(token.word in self.tongue.ago for token in phrase)
         if number and distant:
@@ -217,12 +217,12 @@ class _Phrases:
         return number >= distant and any(token.word in self.tongue.which for token in phrase)
 
     def is_a_month(self, phrase: list[_Token]) -> bool:
-        """Whether the words without the numbers are one: in "Friday 5" the 5 counts something else."""
+        """Whether the words without the numbers are a month: in "Friday 5" the 5 counts something else."""
         alone = self.read([token for token in phrase if not token.figure])
         return alone is not None and alone.unit == "month" and not alone.counted
 
     def named(self, at: int) -> Iterator[Span]:
-        """One word: yesterday; or a month or a weekday that something beside it makes one."""
+        """A single word: yesterday; or a word that its context makes a month or a weekday."""
         before, token, after = self.tokens[at - 1 : at + 2]
         which = self.tongue.which.get(before.word) or self.tongue.which.get(after.word)
         sure, led = token.word in self.tongue.days, before.word in self.tongue.leads
@@ -245,7 +245,7 @@ class _Phrases:
 
 
 def _ends_as_a_month(phrase: list[_Token]) -> bool:
-    """Whether it may be a month with a number: it does not end with the "y" or "de" of what comes next."""
+    """Whether it may be a month with a number: it does not end with the "y" or "de" of what follows."""
     ended = phrase[-1].figure or len(phrase[-1].word) > 2
     return ended and any(token.figure for token in phrase) and _has_a_name(phrase)
 
@@ -273,7 +273,7 @@ def _tokens(text: str) -> Iterator[_Token]:
 
 
 def _tongues(text: str, words: set[str]) -> list[Tongue]:
-    """The languages that the text may be in, at most two; none where it is as likely English."""
+    """The languages that the text may be in, at most two; none if it is as likely English."""
     if CYRILLIC.search(text):
         return [UKRAINIAN if ONLY_UKRAINIAN.search(text) else RUSSIAN]
     counts = {tongue.code: len(words & tongue.known_by) for tongue in TONGUES}
@@ -287,10 +287,10 @@ def _tongues(text: str, words: set[str]) -> list[Tongue]:
 
 @dataclass(frozen=True)
 class Tongue:
-    """One language that puts blanks between its words."""
+    """One language with blanks between words."""
 
     code: str
-    telling: frozenset[str]  # words that few other languages have
+    telling: frozenset[str]  # words that occur in few other languages
     days: frozenset[str]  # each is a date by itself: yesterday
     ago: frozenset[str]  # beside a number and a unit
     which: Mapping[str, str]  # last, this, next
@@ -304,7 +304,7 @@ class Tongue:
 
 @dataclass(frozen=True)
 class Script:
-    """One language that is recognised by its letters, and whose dates have a shape of their own."""
+    """A language that is recognised by its letters, and whose dates have a form of their own."""
 
     code: str
     letters: re.Pattern[str]

@@ -1,10 +1,10 @@
-"""Words that carry no content, in nine languages beside English, and in which of them a question is asked.
+"""Words without content in nine languages besides English, and how to tell in which of them a query is written.
 
 A function word of one language is a content word of another: German "die" and "war", Dutch "door", Spanish "sin". So these
-words are left out only of a question that is evidently asked in their language: each of its words speaks for the languages
-that have it as a function word, loudly if nobody would write it in an English question, softly if somebody may. A language
-leads when it is three ahead of English, which takes one loud word or three soft ones. Where several lead together (Spanish and
-Portuguese share much), a loud word of any of them is left out, and a soft one only if it belongs to all.
+words are left out only of a query that is evidently in their language. Each of its words counts for the languages in which it
+is a function word: loudly if nobody would write it in an English query, softly if somebody may. A language leads when it is
+three ahead of English, which takes one loud word or three soft ones. If several lead together (Spanish and Portuguese share
+much), a loud word of any of them is left out, and a soft one only if it belongs to all.
 
 Words are spelled as `words.py` folds them: without accents, й as и.
 """
@@ -100,7 +100,7 @@ LANGUAGES: Mapping[str, str] = {
         твоя тебя тем теперь то тобои тобою тогда того только тот тут ты у уже чего чеи чем чему через что чтоб чтобы
         чье чьи чья эта эти этих это этого этои этом этот эту я""",
 }
-# Words of three letters are soft, but for these; shorter ones always are.
+# Words of three letters are soft, except these; shorter ones always are.
 _LOUD_SHORT = frozenset("bir czy das der dov een gdy het hij ich ile ist kto nie por que sie und une wir zij".split())
 # Longer ones that are English words or names too.
 _SOFT = frozenset(
@@ -111,16 +111,16 @@ _SOFT = frozenset(
     seine sende sent sera sino size sobre sono sous suis temu toba toda todo tout tres tutti uber unter vers want
     waren weil were wilde will wilt worden""".split()
 )
-# The x and y of a plot speak for no language; the l of l'idea does.
+# The x and y of a plot count for no language; the l of l'idea does.
 _SILENT = frozenset("abcdefghijkmnopqrstuvwxyz")
 _PLACES = {language: place for place, language in enumerate(LANGUAGES)}
-_FIELD = 16  # bits of a sum for each language, English first
+_FIELD = 16  # bits per language in a sum, English first
 _MOST = (1 << _FIELD) - 1
 
 
 @cache
 def _known() -> Mapping[str, int]:
-    """Every word and its languages, each a bit."""
+    """Every word with its languages, one bit each."""
     known: dict[str, int] = {}
     for language, words in LANGUAGES.items():
         for word in words.split():
@@ -129,7 +129,7 @@ def _known() -> Mapping[str, int]:
 
 
 def evidence(word: str, english: bool) -> int:
-    """How loudly one folded word speaks for each language, in one number, so that the words of a question are simply added."""
+    """How strongly one folded word counts for each language, in one number, so that the words of a query can simply be added."""
     bits = _known().get(word, 0) if english or word not in _SILENT else 0
     if english:
         return (SOFT if bits else LOUD) + SOFT * _spread(bits)
@@ -142,7 +142,7 @@ def _spread(bits: int) -> int:
 
 
 def leading(evidence: int) -> int:
-    """The languages that a question is asked in, each a bit; 0 for English and for any other that is not known here."""
+    """The languages that a query is in, one bit each; 0 for English and for any language not known here."""
     if evidence <= _MOST:
         return 0
     english = evidence & _MOST
@@ -152,7 +152,7 @@ def leading(evidence: int) -> int:
 
 
 def is_function_word(word: str, languages: int) -> bool:
-    """Whether a folded word carries no content in a question asked in one of these languages."""
+    """Whether a folded word carries no content in a query in one of these languages."""
     shared = _known().get(word, 0) & languages
     return shared == languages or (shared != 0 and _loud(word))
 

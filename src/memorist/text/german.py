@@ -1,8 +1,9 @@
-"""A German prompt in English words. The built-in encoder reads English, and many who keep their notes in English talk in German.
+"""Puts the German words of a prompt into English, because the built-in encoder reads English, and many who keep their notes in
+English talk in German.
 
-It is no translation. Each word that is known is put into English where it stands, and all others stay as they are: names, code,
-and what was English anyway. A line is read so if half of its words are German. Inflected words are known by their beginning,
-participles without their "ge", compounds by their parts.
+This is not a translation. Each known word is replaced by English in its place, and all others stay as they are: names, code,
+and what was English anyway. A line is treated like this if half of its words are German. Inflected words are recognised by
+their beginning, participles without their "ge", compounds by their parts.
 """
 
 from collections.abc import Callable, Mapping
@@ -19,11 +20,11 @@ PARTICIPLE = regex("^(ab|an|auf|aus|ein|her|hin|hoch|los|nach|um|vor|weg|zu|zuru
 ENDINGS = ("", "e", "n", "s", "t", "en", "er", "es", "em", "te", "st", "et", "ern", "ten", "tes", "ter", "tem", "est")
 SHORTEST_BASE, SHORTEST_PART = 3, 4  # letters
 JOINTS = "sn"  # between the parts of a compound
-GERMAN = 0.5  # of the words of a line
-# Else the opposite is asked for.
+GERMAN = 0.5  # share of the words of a line
+# Otherwise the query would ask for the opposite.
 DENIED = {"nicht": "not", "kein": "not", "keine": "not", "keinen": "not", "ohne": "without"}
 LONGEST_WORD = 40  # letters
-BOTH = 2  # English words for one that means several things
+BOTH = 2  # English words for one with several meanings
 
 # English, and the German words for it.
 _WORDS = """
@@ -182,7 +183,8 @@ write: schreiben verfassen schrieb geschrieben | wrong: falsch verkehrt | year: 
 
 
 def in_english(text: str, holds: Callable[[str], bool] = lambda word: False) -> str:
-    """A text whose German lines have their known words in English. A word that the notes hold themselves stays beside it.
+    """A text with the known words of its German lines in English. A word that the notes contain themselves stays beside its
+    translation.
 
     >>> in_english("wie spiele ich die Sicherung der Datenbank ein?\\nTypeError: die() takes no arguments")
     'spiele backup database\\nTypeError: die() takes no arguments'
@@ -193,22 +195,22 @@ def in_english(text: str, holds: Callable[[str], bool] = lambda word: False) -> 
 
 def _read(line: str, holds: Callable[[str], bool]) -> str:
     words = [word for piece in line.split() if (word := _bare(piece))]
-    # Seen without looking a word up; a line of German has such a one as good as always.
+    # A check without looking words up; nearly every German line contains such a word.
     shows = any(not word.isascii() or (word in _function_words() and word not in STOP_WORDS) for word in words)
     if not shows or sum(map(_is_german, words)) < GERMAN * len(words):
         return line
     said = " ".join(filter(None, (_said(piece, holds) for piece in line.split())))
-    return said if " " in said else line  # a word alone asks for less than the line did
+    return said if " " in said else line  # a single word asks for less than the line did
 
 
 def _bare(piece: str) -> str:
-    """The word that a stretch without blanks is; nothing for a name, a path, code, or a word in capitals."""
+    """The word in a piece without blanks; empty for a name, a path, code, or a word in capitals."""
     word = piece.strip(AROUND)
     return "" if not word.isalpha() or len(word) > LONGEST_WORD or (word.isupper() and len(word) > 1) else word.lower()
 
 
 def _is_german(word: str) -> bool:
-    """And not English as well, as "plan" and "test" are."""
+    """Whether it is German and not also English, as "plan" and "test" are."""
     if word in STOP_WORDS or word in _english():
         return False
     return _plain(word) in _function_words() or _known(word) is not None
@@ -243,7 +245,7 @@ def _alone(word: str) -> str | None:
 
 
 def _parts(word: str) -> str | None:
-    """A compound, by the longest beginning that is known."""
+    """The parts of a compound, by the longest known beginning."""
     for end in range(len(word) - SHORTEST_PART, SHORTEST_PART - 1, -1):
         first, rest = _alone(word[:end]), word[end:]
         last = (_alone(rest) or (_alone(rest[1:]) if rest[0] in JOINTS else None)) if first else None
@@ -254,7 +256,7 @@ def _parts(word: str) -> str | None:
 
 @cache
 def _table() -> Mapping[str, str]:
-    """What each word is in English, by what its endings leave of it: two words where it means several things."""
+    """The English for each word, by its form without endings: two words if it has several meanings."""
     known: dict[str, list[str]] = {}
     for english, words in _entries():
         for base in dict.fromkeys(_base(_plain(word)) for word in words):
@@ -284,5 +286,5 @@ def _function_words() -> frozenset[str]:
 
 
 def _plain(word: str) -> str:
-    """Umlauts as one vowel, however they were typed."""
+    """Umlauts as single vowels, however they were typed."""
     return TYPED_UMLAUT.sub(lambda found: found[0][0], word.translate(VOWELS))

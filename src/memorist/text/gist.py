@@ -1,11 +1,11 @@
-"""What a short text is about, and whether it tells of a change: read off once, in English, German, French and Spanish.
+"""What a short text is about, and whether it announces a change; read once, in English, German, French and Spanish.
 
-    Since the burglary it's 9016#    →  tells of a change, refers back; a code
+    Since the burglary it's 9016#    →  announces a change, refers back; a code
     Alley code 2580#                 →  about an alley and a code; a code
 
-By it `models/pairs.py` judges whether one note takes the place of another. Words are compared by their first letters, which
-does for inflection in all four languages; whoever writes in another is judged by numbers, names and meaning. Everything is
-one walk over the words: each memory is read here on its way into the store, and each of the best hits of a question.
+`models/pairs.py` uses it to judge whether one note takes the place of another. Words are compared by their first letters,
+which handles inflection in all four languages; text in other languages is judged by numbers, names and meaning. Everything is
+a single pass over the words, because each memory is read here on its way into the store, and each of the best hits of a query.
 """
 
 import re
@@ -18,11 +18,11 @@ from memorist.lazy import dataclass
 from memorist.text.calendar import MONTHS, WEEKDAYS, numbered
 from memorist.text.patterns import regex
 
-LONGEST_READ = 1200  # characters that are read; nobody corrects a note by an essay
+LONGEST_READ = 1200  # characters that are read; nobody corrects a note with an essay
 ROOT = 6  # letters by which words are compared
-MOST_DIFFERENT = 3  # words in the place of others
+MOST_DIFFERENT = 3  # words replaced by others
 LONGEST_DENIAL = 12  # words
-LATE = 5  # words; a cue before that opens the text
+LATE = 5  # words; a cue before that counts as opening the text
 OPENING = ("turn", "new", "change", "reason")
 GROUPS = ("turn", "new", "change", "event", "reason", "stays", "whole", "beside", "past")
 TELLING_OF_CHANGE = ("turn", "new", "change", "event", "reason")
@@ -30,22 +30,22 @@ TELLING_OF_CHANGE = ("turn", "new", "change", "event", "reason")
 
 class Gist(NamedTuple):
     words: frozenset[str]  # that carry meaning, each by its first letters
-    names: frozenset[str]  # those of them that are written as names
+    names: frozenset[str]  # those of them written as names
     opens: str  # the first of the words
     values: Mapping[str, frozenset[str]]  # numbers, times, codes and the like, by sort
     digits: frozenset[str]
-    denied: frozenset[str]  # words that stand behind a "no" or "not"
+    denied: frozenset[str]  # words after a "no" or "not"
     cues: Mapping[str, int]  # how many of each group
     early: bool  # a cue opens the text
-    back: bool  # it speaks of something named before: "it's now", "they meet"
+    back: bool  # it refers to something named before: "it's now", "they meet"
     placed: bool  # it begins with where or for whom it holds: "At the cabin", "Für Kinder"
     length: int  # in words
     raw: tuple[str, ...]  # every word, in lower case
     asks: bool
     rules: bool  # it begins as a rule: "Never", "Use"
-    lead: tuple[str, str]  # the word it begins with, and what that one is or does: Lukas, drinks; Anna, 's
+    lead: tuple[str, str]  # its first word, and what that one is or does: Lukas, drinks; Anna, 's
     years: frozenset[str]  # in which something was: "in 2019"
-    denies: str  # the last word, where all it says is that something is no longer so
+    denies: str  # the last word, if it only says that something is no longer so
 
     @property
     def tells(self) -> bool:
@@ -63,12 +63,12 @@ def gist(text: str) -> Gist:
 
 
 def tells(text: str) -> bool:
-    """As its gist says; most texts need none for that."""
+    """Whether its gist announces a change; most texts are ruled out without a gist."""
     return may_tell(text) and gist(text).tells
 
 
 def may_tell(text: str) -> bool:
-    """Whether it may tell of a change; where not, its gist does not either, and takes five times as long to say so."""
+    """Whether it may announce a change. If not, its gist does not either, and would take five times as long to show that."""
     plain = text[:LONGEST_READ].lower().replace("’", "'")
     found = WORD.findall(plain)
     words = _without_genitives(found) if "'s" in plain else found
@@ -76,17 +76,17 @@ def may_tell(text: str) -> bool:
 
 
 class Glance(NamedTuple):
-    """The little of it that costs next to nothing, to see of which texts a gist is worth reading."""
+    """The parts of a gist that cost next to nothing, to see for which texts it is worthwhile."""
 
     words: frozenset[str]
-    back: bool  # it may speak of something that it does not name
+    back: bool  # it may refer to something that it does not name
     tells: bool  # it may say that something is no longer as it was
     length: int  # in words, as a gist counts them
     opens: str  # the first of these
-    cues: frozenset[str]  # the groups of which it may hold some
-    valued: bool  # it may hold a number, a time or a code
-    owners: int  # words with a genitive, which a gist reads without it
-    least: int  # words that its gist has at least
+    cues: frozenset[str]  # the groups of which it may contain some
+    valued: bool  # it may contain a number, a time or a code
+    owners: int  # genitives, which a gist reads without the ending
+    least: int  # the minimal number of words in its gist
 
 
 @lru_cache(maxsize=1 << 12)
@@ -111,7 +111,7 @@ def glance(text: str) -> Glance:
 
 
 def _refers_back(found: list[str], words: frozenset[str], text: str) -> bool:
-    """Whether it may speak of what it does not name."""
+    """Whether it may refer to something that it does not name."""
     if not OF_BEFORE.isdisjoint(found[:1]) or not (words.isdisjoint(LEADING) or words.isdisjoint(BACK)):
         return True
     return not words.isdisjoint(TURNING) and (not words.isdisjoint(DATED) or any(map(str.isdigit, text)))
@@ -127,7 +127,7 @@ def _stripped(token: str) -> str:
 
 @dataclass(slots=True)
 class _Walk:
-    """What was met so far."""
+    """What was found so far."""
 
     words: dict[str, None]
     names: set[str]
@@ -136,7 +136,7 @@ class _Walk:
     cues: dict[str, int]
     early: bool = False
     back: bool = False
-    denying: int = 0  # words that a "no" still reaches
+    denying: int = 0  # words that a "no" still affects
 
     def meet(self, raw: str, low: str, before: str, starts: bool, place: int) -> None:
         named = not starts and raw[0].isupper()  # New York is not new
@@ -148,7 +148,7 @@ class _Walk:
             self.word(low[:ROOT], named or raw[1:] != raw[1:].lower())
 
     def _sign(self, raw: str, low: str, before: str, alone: str, place: int) -> bool:
-        """Takes up what the word signals; whether it is a value."""
+        """Records what the word signals; returns whether it is a value."""
         self._cue(CUES.get(f"{before} {low}") or CUES.get(alone, ""), place)
         if low in DENYING:
             self.denying = 3
@@ -183,7 +183,7 @@ def _gist(text: str) -> Gist:
         if low in MORE_THAN_WORDS or raw != low or walk.denying > 0:
             starts = not place or plain[found.start() - 2 : found.start() - 1] in STOPS
             walk.meet(raw, low, before, starts, place)
-        elif low not in LITTLE and not low.isdigit():  # most words are no more than that
+        elif low not in LITTLE and not low.isdigit():  # most words are nothing special
             walk.words[low[:ROOT]] = None
         raws.append(low)
         before = low
@@ -210,7 +210,7 @@ def _gist(text: str) -> Gist:
 
 
 def _lead(plain: str, words: tuple[str, ...]) -> tuple[str, str]:
-    """Its subject, where it begins with one."""
+    """Its subject, if it begins with one."""
     found = LEAD.match(plain)
     if found is None:
         return "", ""
@@ -243,9 +243,9 @@ def _calendar(raw: str, low: str) -> tuple[str, str]:
 class Difference(NamedTuple):
     """How two texts differ, word by word."""
 
-    in_place: bool  # only in one stretch of up to three words, behind what both begin with
+    in_place: bool  # only in one stretch of up to three words, after a common beginning
     at_start: bool  # the same, but at the start: another subject
-    numbered: bool  # only in a number that names: option 12, option 13
+    numbered: bool  # only in a number that serves as a name: option 12, option 13
 
 
 def compared(a: tuple[str, ...], b: tuple[str, ...]) -> Difference:
@@ -263,13 +263,14 @@ def compared(a: tuple[str, ...], b: tuple[str, ...]) -> Difference:
     few = max(len(left), len(right)) <= min(MOST_DIFFERENT, head + tail) and left and right
     if not few:
         return Difference(False, False, False)
-    led = head and (a[head - 1] in LITTLE or a[head - 1].endswith((":", "=")))  # a number behind that is a value
+    led = head and (a[head - 1] in LITTLE or a[head - 1].endswith((":", "=")))  # a number after that is a value
     named = len(left) == len(right) == 1 and (left[0].rstrip(":") + right[0].rstrip(":")).isdigit() and not led
     return Difference(head > 0 and not named, head == 0, named)
 
 
 def other_thing(was: Gist, now: Gist) -> bool:
-    """Whether the newer one speaks of another person or thing, and so says nothing of the older one, however alike they read.
+    """Whether the newer one is about another person or thing, and so says nothing about the older one, however similar they
+    read.
 
     >>> other_thing(gist("Tom drinks coffee"), gist("Paul no longer drinks coffee, only tea"))
     True
@@ -286,13 +287,13 @@ def other_thing(was: Gist, now: Gist) -> bool:
 
 
 def _other_subject(was: Gist, now: Gist) -> bool:
-    """Whether they say of two what each is or does."""
+    """Whether each says what a different subject is or does."""
     (one, does), (other, does_too) = was.lead, now.lead
     return bool(one and other) and does == does_too and one not in now.words and other not in was.words
 
 
 def _other_number(was: tuple[str, ...], now: tuple[str, ...]) -> bool:
-    """Whether both open with one word and a number behind it that is not the same: Hive 3, and Hive 1."""
+    """Whether both open with the same word and different numbers after it: Hive 3, and Hive 1."""
     both = (*was[1:2], *now[1:2])
     return was[:1] == now[:1] and was[1:2] != now[1:2] and len(both) == 2 and all(map(DIGITS.search, both))
 
@@ -306,7 +307,7 @@ def _of_one_log(a: tuple[str, ...], b: tuple[str, ...]) -> bool:
 
 
 def _alike(a: tuple[str, ...], b: tuple[str, ...]) -> int:
-    """How many words are the same before the first that is not."""
+    """How many words are the same before the first difference."""
     same = 0
     for one, two in zip(a, b, strict=False):
         if one != two:
@@ -319,7 +320,7 @@ def _alike(a: tuple[str, ...], b: tuple[str, ...]) -> int:
 
 
 def _each(**groups: str) -> Iterator[tuple[str, str]]:
-    """Each word, or two words joined by _, with the group it stands under."""
+    """Each word, or two words joined by _, with its group."""
     for group, words in groups.items():
         yield from ((word.replace("_", " "), group) for word in words.split())
 
@@ -399,7 +400,7 @@ LEAD = regex(
 )
 ROOT_OF_VERB = 4  # letters: drink, drinks; trinkt, trinken
 BEING = frozenset("is are was were ist sind war waren est sont es son".split())
-# One clause that says that something is no longer so, and not what is so instead.
+# A single clause that says that something is no longer so, without what is so instead.
 DENIES = regex(
     r"[^,;:.!?()–—]*\b(?:no longer|nicht mehr|keine?[nmr]? [^,;:.!?()–—]*\bmehr|ya no)\b[^,;:.!?()–—]*[.!]?", re.I
 )
@@ -440,6 +441,6 @@ VALUED = DATED | NUMBERS.keys()
 OF_BEFORE = BACK | SELF
 CUED: Mapping[object, str] = {tuple(cue.split()) if " " in cue else cue: group for cue, group in CUES.items()}
 CUES_OF_CHANGE = frozenset([cue for cue, group in CUED.items() if group in TELLING_OF_CHANGE])
-# Words that may be more than words: the rest, which is most of a text, is passed by quickly.
+# Words that may have a function; all others, which is most of a text, are skipped quickly.
 SIGNS = frozenset([cue.split()[-1] for cue in CUES]) | DENYING | DATED | NUMBERS.keys()
 MORE_THAN_WORDS = SIGNS | BACK

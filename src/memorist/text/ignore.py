@@ -1,4 +1,4 @@
-"""Which paths a file such as `.gitignore` names, read as git reads it.
+"""Which paths a file such as `.gitignore` names, interpreted as git does.
 
     *.log          any file or folder of that name, in this folder and below
     /build         only in this folder; so does any pattern with a slash inside
@@ -6,9 +6,9 @@
     docs/**/draft  in any folder below docs
     !keep.log      but not this one; the last line that fits decides
 
-A pattern may come from a stranger's repository, so matching takes time that grows with path and pattern, not with their powers: a
-star takes the first place where what follows it fits, and never looks for another. That loses no match, because the star
-after it can take whatever is left.
+A pattern may come from a stranger's repository, so matching takes time that grows only linearly with path and pattern: a star
+takes the first place where what follows it fits, and never looks for another. That loses no match, because the star after it
+can take whatever is left.
 """
 
 import re
@@ -17,7 +17,7 @@ from collections.abc import Iterable, Iterator
 from memorist.lazy import dataclass
 from memorist.text.patterns import regex
 
-LONGEST_PATTERN = 1000  # characters; a longer line fits nothing
+LONGEST_PATTERN = 1000  # characters; a longer line matches nothing
 MOST_PATTERNS = 10_000
 _CLASSES = {
     "alnum": "a-zA-Z0-9", "alpha": "a-zA-Z", "digit": "0-9", "lower": "a-z", "upper": "A-Z", "space": r"\s", "xdigit": "0-9a-fA-F",
@@ -50,8 +50,8 @@ def rules_of(text: str) -> Rules:
 
 
 def ignores(rules: Rules, path: str, folder: bool = False) -> bool | None:
-    """Whether the rules name this path below their folder, written with slashes; None if they say nothing about it. What lies
-    in a folder that is ignored is for the caller to know."""
+    """Whether the rules name this path below their folder, written with slashes; None if they say nothing about it. That
+    everything in an ignored folder is ignored too is left to the caller."""
     for rule in reversed(rules):
         if (folder or not rule.folders) and rule.fits.match(path):
             return not rule.keeps
@@ -70,14 +70,14 @@ def _rules(lines: Iterable[str]) -> Iterator[Ignoring]:
 
 
 def _without_blanks(line: str) -> str:
-    """Blanks at the end do not count, unless a backslash is before them."""
+    """Removes blanks at the end, unless preceded by a backslash."""
     bare = line.rstrip(" \t")
     backslashes = len(bare) - len(bare.rstrip("\\"))
     return bare + line[len(bare) : len(bare) + 1] if backslashes % 2 else bare
 
 
 def _compiled(pattern: str) -> re.Pattern[str]:
-    """Such a pattern as a regular expression for a whole path. One that git could not read fits nothing."""
+    """The pattern as a regular expression for a whole path. One that git could not read matches nothing."""
     anchored = "/" in pattern
     parts = _split(pattern.removeprefix("/"))
     try:
@@ -87,7 +87,7 @@ def _compiled(pattern: str) -> re.Pattern[str]:
 
 
 def _split(pattern: str) -> list[str]:
-    """The segments of a pattern; a slash inside a class of characters does not part them, and fits nothing."""
+    """The segments of a pattern; a slash inside a character class does not separate them, and matches nothing."""
     parts, start, place = list[str](), 0, 0
     while place < len(pattern):
         char = pattern[place]
@@ -102,7 +102,7 @@ def _split(pattern: str) -> list[str]:
 
 
 def _path(parts: list[str]) -> str:
-    """Segments, with blocks of them between any number of folders; each block takes the first place where it fits."""
+    """Segments, with blocks of them between any number of folders; each block takes the first place where it matches."""
     blocks: list[list[str]] = [[]]
     for part in parts:
         blocks.append([]) if len(part) > 1 and not part.strip("*") else blocks[-1].append(_segment(part))
@@ -116,7 +116,7 @@ def _path(parts: list[str]) -> str:
 
 
 def _segment(glob: str) -> str:
-    """One name with wildcards. Of the pieces between stars each takes the first place where it fits, the last one the end."""
+    """One name with wildcards. Each of the pieces between stars takes the first place where it matches, the last one the end."""
     first, *others = _pieces(glob)
     if not others:
         return first + _END
@@ -126,7 +126,7 @@ def _segment(glob: str) -> str:
 
 
 def _pieces(glob: str) -> list[str]:
-    """What stands between the stars, each as a regular expression of one length."""
+    """The pieces between the stars, each as a regular expression of fixed length."""
     pieces, place = [""], 0
     while place < len(glob):
         char = glob[place]
@@ -148,7 +148,7 @@ def _pieces(glob: str) -> list[str]:
 
 
 def _set(glob: str, place: int) -> tuple[str, int]:
-    """The class of characters that begins here, and where it ends; one without an end fits nothing."""
+    """The character class that begins here, and where it ends; one without an end matches nothing."""
     negated = glob[place : place + 1] in ("!", "^")
     start = at = place + negated
     said = ""

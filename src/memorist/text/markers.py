@@ -23,9 +23,9 @@ from memorist.text.words import STOP_WORDS
 
 ItemType = Literal["entity", "claim", "task", "decision", "note"]
 LONGEST_ITEM = 600  # characters; what is marked is a sentence or two
-LONGEST_BLOCK = 4000  # characters of a paragraph that are looked at
+LONGEST_BLOCK = 4000  # characters of a paragraph that are examined
 LONGEST_LINE = 2000  # characters of a line of code before a comment and in it
-MOST_ENTITIES = 40  # of one file
+MOST_ENTITIES = 40  # per file
 ENTITY_WORDS = (2, 5)
 CONFIDENCE: dict[ItemType, float] = {"task": 0.9, "decision": 0.9, "note": 0.8, "claim": 0.7, "entity": 0.5}
 _WORDS: dict[str, ItemType] = {
@@ -33,7 +33,7 @@ _WORDS: dict[str, ItemType] = {
     "FACT": "claim", "KEY": "claim", "INSIGHT": "claim", "NOTE": "note",
 }  # fmt: skip
 _EITHER = "|".join(f"{word}|{word.title()}" for word in _WORDS)
-# A mark and its colon, perhaps with emphasis around it and an owner behind it; a task in capitals needs no colon.
+# A mark and its colon, perhaps with emphasis around it and an owner after it; a task in capitals needs no colon.
 _MARK = (
     rf"(?:\*\*|__|\*|_)?+(?:(?P<word>{_EITHER})(?: [A-Z]{{2,12}})?+(?:\([^()\n]{{0,80}}\))?+(?:\*\*|__|\*|_)?+[ \t]?+:"
     r"|(?P<bare>TODO|FIXME)(?:\([^()\n]{0,80}\))?+(?=[ \t]))(?:\*\*|__|\*|_)?+[ \t]*+"
@@ -47,12 +47,12 @@ _UNREAD = regex(r"`[^`\n]{0,200}`|\]\([^()\n]{0,400}\)|<[^<>\n]{0,400}>|https?:/
 _TOKEN = regex(r"[^\W\d_][\w'’&-]*+")
 _SENTENCE = regex(r"[.!?][\"')\]]?+(?=\s)|\n")
 _BEGINS = STOP_WORDS | frozenset("der die das den dem des ein eine einen im am".split())
-OPEN = "[ ]"  # a box that is not checked
+OPEN = "[ ]"  # an unchecked box
 
 
 @dataclass(frozen=True, slots=True)
 class Marked:
-    """What was found, where, and by what."""
+    """A mark: what it is, where, and how it was recognised."""
 
     type: ItemType
     text: str
@@ -94,16 +94,16 @@ def _item(word: str, said: str, line: int, box: bool = False) -> Iterator[Marked
 
 @dataclass(slots=True)
 class _Block:
-    """A paragraph, a point, a heading: its text, without what begins it."""
+    """A paragraph, a list item, a heading: its text, without what introduces it."""
 
     line: int
     text: str
-    head: str  # what begins it: the sign of a list, a quote, a heading
+    head: str  # what introduces it: the sign of a list, a quote, a heading
     box: str  # "[ ]", "[x]", or nothing
 
     @property
     def begins(self) -> bool:
-        """Whether its first line belongs to no block before it; an empty one does not."""
+        """Whether its first line does not continue the block before; False for an empty one."""
         return bool(self.head or self.box or not self.text or _MARKED.match(self.text))
 
     @property
@@ -146,14 +146,14 @@ def _blocks(text: str) -> Iterator[_Block]:
 
 
 def _block(number: int, line: str) -> _Block:
-    """A line as if a block began with it."""
+    """A line as the beginning of a block."""
     head = cast("re.Match[str]", _HEAD.match(line))  # it fits any line
     text = line[head.end() :].strip()[: 2 * LONGEST_BLOCK]
     return _Block(number, text, "".join(head["head"].split()), (head["box"] or "").strip())
 
 
 def _written(text: str) -> Iterator[tuple[int, str]]:
-    """The lines that somebody wrote to be read, with their numbers; an empty one in the place of code and front matter."""
+    """The lines that were written to be read, with their numbers; an empty one in place of code and front matter."""
     lines = text.split("\n")
     fenced, front = False, _front_matter(lines)
     for number, line in enumerate(lines, 1):
@@ -163,7 +163,7 @@ def _written(text: str) -> Iterator[tuple[int, str]]:
 
 
 def _front_matter(lines: Sequence[str]) -> int:
-    """How many lines it has."""
+    """The number of its lines."""
     if lines[0].strip() != "---":
         return 0
     return next((number for number, line in enumerate(lines[1:200], 2) if line.strip() == "---"), 0)
@@ -173,7 +173,7 @@ def _front_matter(lines: Sequence[str]) -> int:
 
 
 def _entities(block: _Block, named: dict[str, None]) -> Iterator[Marked]:
-    """Names that were not met before in this file, each with the sentence it stands in."""
+    """Names that are new in this file, each with its sentence."""
     said = _UNREAD.sub(lambda found: "." * len(found[0]), block.text[:LONGEST_BLOCK])
     for start, end in _phrases(said):
         name = block.text[start:end]
@@ -185,7 +185,7 @@ def _entities(block: _Block, named: dict[str, None]) -> Iterator[Marked]:
 
 
 def _phrases(said: str) -> Iterator[tuple[int, int]]:
-    """Where several capitalised words follow one another, a single blank between them."""
+    """The places where several capitalised words follow one another, separated by single blanks."""
     run: list[tuple[int, int, str]] = []
     for found in _TOKEN.finditer(said):
         word = (found.start(), found.end(), found[0])
@@ -199,7 +199,7 @@ def _phrases(said: str) -> Iterator[tuple[int, int]]:
 
 
 def _name(run: Sequence[tuple[int, int, str]]) -> Iterator[tuple[int, int]]:
-    """Where the name is in a row of capitalised words: without the article or the like that begins a sentence."""
+    """The place of the name in a sequence of capitalised words: without the article or the like that begins a sentence."""
     words = list(dropwhile(lambda word: word[2].lower() in _BEGINS, run))
     least, most = ENTITY_WORDS
     if least <= len(words) <= most and not all(word.isupper() for _, _, word in words):
@@ -207,7 +207,7 @@ def _name(run: Sequence[tuple[int, int, str]]) -> Iterator[tuple[int, int]]:
 
 
 def _around(text: str, said: str, start: int, end: int) -> str:
-    """The sentence in which the name stands, or as much of it as an item holds."""
+    """The sentence that contains the name, or as much of it as an item may hold."""
     before = [found.end() for found in _SENTENCE.finditer(said, max(0, start - LONGEST_ITEM), start)]
     after = _SENTENCE.search(said, end, end + LONGEST_ITEM)
     first = before[-1] if before else max(0, start - LONGEST_ITEM)

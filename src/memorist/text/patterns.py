@@ -1,7 +1,7 @@
-"""Regular expressions that are compiled when they are first used.
+"""Regular expressions that are compiled on first use.
 
-Compiling ours takes longer than most commands: those that never look at a text should not pay for it. The first use of a
-method compiles the expression and leaves the method in its place, so that every later use costs what it always does.
+Compiling ours takes longer than most commands, so those that never look at a text should not pay for it. The first use of a
+method compiles the expression and leaves the method in its place, so that later uses cost nothing extra.
 """
 
 import re

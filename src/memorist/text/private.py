@@ -1,7 +1,8 @@
-"""What a person marked as private, between <private> and </private>: it is nowhere kept, whatever of a message it stands in.
+"""Text that a person marked as private, between <private> and </private>: it is kept nowhere, in whatever part of a message it
+is.
 
-Marks may lie in one another, begin in one block of a message and end in another, and stand in what a tool was called with. One
-that has no end hides the rest of its message.
+Marks may be nested, begin in one block of a message and end in another, and occur in the arguments of a tool call. A mark
+without an end hides the rest of its message.
 """
 
 from __future__ import annotations
@@ -12,16 +13,16 @@ from typing import Any
 
 from memorist.text.patterns import regex
 
-# Also as JSON writes it inside of a text: the arguments of a call are read as JSON later.
+# Also as JSON inside of a text: the arguments of a call are parsed later.
 _MARK = regex(r"(?:<|\\u003c)(\\?/)?private\b[^<>]{0,200}?(?:>|\\u003e)", re.IGNORECASE)
-_ABOUT = frozenset(  # what says who said a message, when and where; a mark that is open hides none of it
+_ABOUT = frozenset(  # who said a message, when and where; an open mark hides none of it
     "id role type name timestamp created_at date branch folder tool_call_id call_id".split()
 )
-_SHAPE = frozenset(("type", "id", "tool_use_id", "tool_call_id", "call_id"))  # what says of a block which one it is
+_SHAPE = frozenset(("type", "id", "tool_use_id", "tool_call_id", "call_id"))  # what identifies a block
 
 
 def without_private(text: str) -> str:
-    """Without what its user marked as private; to the end, if they did not say where that ends.
+    """The text without what its user marked as private; up to the end, if they did not mark its end.
 
     >>> without_private("Call Ann.<private>Her <private>old</private> pin is 4711</private> Why?")
     'Call Ann. Why?'
@@ -30,7 +31,7 @@ def without_private(text: str) -> str:
 
 
 def public_message(message: Mapping[str, Any]) -> dict[str, Any]:
-    """A message without what is marked as private anywhere in it. RecursionError, if it is too deep to be looked through.
+    """A message without anything marked as private. Raises RecursionError if it is nested too deeply.
 
     >>> public_message({"role": "user", "content": ["Call Ann.<private>Her pin", {"text": "is 4711</private> Why?"}]})
     {'role': 'user', 'content': ['Call Ann.', {'text': ' Why?'}]}
@@ -40,7 +41,7 @@ def public_message(message: Mapping[str, Any]) -> dict[str, Any]:
 
 
 class _Reader:
-    """Goes through a message in its order, and knows how many marks are open."""
+    """Goes through a message in order, and counts the open marks."""
 
     __slots__ = ("open",)
 
@@ -59,7 +60,7 @@ class _Reader:
         return "".join(kept) + ("" if self.open else text[start:])
 
     def content(self, value: Any) -> Any:
-        """What was said: a text, or blocks, of which one that is no text goes if it begins where a mark is open."""
+        """What was said: a text, or blocks; a block that is not text is dropped if it begins while a mark is open."""
         if not isinstance(value, list):
             return self.value(value)
         hidden = [(self.open > 0, self._block(block)) for block in value]

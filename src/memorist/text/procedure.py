@@ -3,8 +3,8 @@
     {"name": "Release", "triggers": ["release"], "steps": ["run the tests", "tag it"],
      "prerequisites": ["a clean checkout"], "warnings": ["never on a Friday"]}
 
-The text of the memory says what it is for; the steps stand in their order, what is needed comes before them, and what to beware of
-after them. `trigger` is understood as `triggers` with one text.
+The text of the memory says what it is for; steps are shown in order, prerequisites before them and warnings after them.
+`trigger` is accepted as `triggers` with one text.
 """
 
 from collections.abc import Mapping, Sequence
@@ -33,7 +33,7 @@ class Procedure:
     warnings: tuple[str, ...] = ()
 
     def lines(self) -> list[str]:
-        """What is needed, the steps in their order, and what to beware of: each on one line, so that none passes for another."""
+        """Prerequisites, steps in order, and warnings: each on one line, so that none can pass for another."""
         parts = self.prerequisites, self.steps, self.warnings
         needs, steps, beware = ([" ".join(each.split()) for each in part] for part in parts)
         return [
@@ -43,13 +43,13 @@ class Procedure:
         ]
 
     def titled(self, text: str) -> str:
-        """The text of the memory under the name of the procedure, where it does not say that itself."""
+        """The text of the memory under the name of the procedure, unless the text contains it."""
         known = self.name is None or normalised(self.name) in normalised(text)
         return text if known else f"{self.name}: {text}"
 
 
 def structured(data: Mapping[str, Any], kind: str) -> Mapping[str, Any]:
-    """The data of a memory of that kind with what has a meaning in it checked: triggers, and the parts of a procedure."""
+    """The data of a memory of that kind, after checking its meaningful parts: triggers, and the parts of a procedure."""
     if kind == PROCEDURE and "trigger" in data:
         given = data["trigger"]
         some = [given] if isinstance(given, str) else given
@@ -63,12 +63,12 @@ def structured(data: Mapping[str, Any], kind: str) -> Mapping[str, Any]:
 
 
 def procedure_of(data: Mapping[str, Any], kind: str) -> Procedure | None:
-    """The procedure in a memory's data; None where there is none, or none that could be shown as one."""
+    """The procedure in a memory's data; None if there is none, or none that could be shown as one."""
     if kind != PROCEDURE or "steps" not in data:
         return None
     try:
         _must_be_procedure(data)
-    except Invalid:  # stored by an older version, or brought by a file: its text is shown as that of any memory
+    except Invalid:  # stored by an older version, or from a file: its text is shown like any memory's
         return None
     steps, prerequisites, warnings = (tuple(data.get(part) or ()) for part in PARTS_OF_PROCEDURE)
     return Procedure(data.get("name"), steps, prerequisites, warnings)

@@ -1,9 +1,9 @@
-"""What of a prompt is the question, who is named in it, and what kind of memory it asks for.
+"""Which part of a prompt is the query, who is named in it, and what kind of memory it asks for.
 
-Hooks hand over whole prompts, and hosts put much into them that nobody asked: reminders, memory that was injected
-before, results of tools, code, pasted traces. Searching for all of it finds everything but the answer. Each step takes
-out one sort of such text, and is undone if it would leave no word; so a prompt that is nothing but code is still
-searched for. Every step reads the text once, whatever it holds.
+Hooks pass whole prompts, and hosts put much into them that nobody asked: reminders, memory that was injected before, results
+of tools, code, pasted traces. Searching for all of it finds everything but the answer. Each step removes one sort of such
+text, and is undone if it would leave no word; so a prompt that is nothing but code is still searched for. Every step reads the
+text once, whatever it contains.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from memorist.text.courtesies import Manners, every_word, known
 from memorist.text.patterns import regex
 from memorist.text.words import LONGEST_QUERY, STOP_WORDS, plain_words, terms
 
-# Blocks that hosts inject; and whatever has one of the parts in its name.
+# Blocks that hosts inject, and any block with one of these parts in its name.
 _INJECTED = frozenset(
     """function_results function_calls thinking retrieved_documents file_content file_contents user_info git_status
     local-command-stdout local-command-stderr local-command-caveat bash-input bash-stdout bash-stderr task-notification
@@ -36,7 +36,7 @@ _PAGE_END = regex(r"\nEnd ([bcdfghjkmnpqrstvwxz]{9})")
 _FENCE = regex(r"[ \t]{0,12}(`{3,}+|~{3,}+)([^`\n]*+)$")
 _INLINE_FENCE = regex(r"```[^`\n]++```")
 _DATA_URI = regex(r"\bdata:[^\s,]{0,200},[\w+/=%.~-]*+")
-LONGEST_PLAIN = 40  # characters without a blank that are looked at no closer: a commit's digest has so many
+LONGEST_PLAIN = 40  # characters without a blank that need no closer look: the length of a commit's digest
 _LONG_RUN = regex(rf"(?<![\w+/-])[A-Za-z0-9+/_-]{{{LONGEST_PLAIN + 1},}}+={{0,2}}+")
 _HEX = regex(r"(?:0x)?[0-9a-fA-F]+")
 _URL = regex(r"\b(?:[a-z][a-z0-9+.-]{1,15}://|www\.)\S++", re.IGNORECASE)
@@ -69,7 +69,7 @@ def question_of(text: str) -> str:
 
 
 def message_of(text: str) -> str:
-    """What its user wrote and what they pasted, without what a host injected: a pasted log says what the question is about.
+    """What its user wrote or pasted, without what a host injected: a pasted log says what the query is about.
 
     >>> message_of("<system-reminder>Be kind.</system-reminder> Why? ```ImportError: apsw```")
     'Why? ```ImportError: apsw```'
@@ -81,13 +81,13 @@ def message_of(text: str) -> str:
 
 
 def without_injected(text: str) -> str:
-    """A message as its user wrote it: without the blocks that hosts and memory tools put in, and without pages of ours, which end
-    with the mark that they begin with. Nothing, if it was nothing else.
+    """A message as its user wrote it: without the blocks that hosts and memory tools add, and without pages of ours, which
+    begin and end with the same mark. Empty if nothing else is in it.
 
     >>> without_injected("<project_memory>[1] Old.</project_memory> Why?"), without_injected("<context>x</context>")
     ('Why?', '')
     """
-    cuts = _blocks(text)  # in the text as it is: a page may lie in a block whose tags it shares a line with
+    cuts = _blocks(text)  # in the original text, since a page may lie in a block whose tags share a line with it
     ends: dict[str, list[re.Match[str]]] = {}
     for end in _PAGE_END.finditer(text):
         ends.setdefault(end[1], []).append(end)
@@ -99,7 +99,7 @@ def without_injected(text: str) -> str:
 
 
 def without_urls(text: str) -> str:
-    """Without addresses, of which one finds mostly "https" and "com"; as it is if nothing else is in it.
+    """The text without URLs, since searching for one finds mostly "https" and "com"; unchanged if nothing else is in it.
 
     >>> without_urls("why does https://example.com/login?next=/ fail")
     'why does   fail'
@@ -120,7 +120,7 @@ def _injected(name: str) -> bool:
 
 
 def _without_blocks(text: str) -> str:
-    """Without what stands between a tag that hosts inject and its end, and without stray ends."""
+    """The text without what is between a tag that hosts inject and its end, and without stray end tags."""
     return _cut(text, _blocks(text)) if "<" in text else text
 
 
@@ -142,7 +142,7 @@ def _blocks(text: str) -> list[tuple[int, int]]:
 
 
 def _cut(text: str, cuts: Iterable[tuple[int, int]]) -> str:
-    """The text with a blank in place of each stretch; a stretch may lie within another."""
+    """The text with a blank in place of each stretch; stretches may be nested."""
     pieces, at = [], 0
     for begin, end in sorted(cuts):
         if begin >= at:
@@ -152,7 +152,7 @@ def _cut(text: str, cuts: Iterable[tuple[int, int]]) -> str:
 
 
 def _without_open_block(text: str) -> str:
-    """Without a block that has no end, if something stands before it. In a line, <ToolKit> may be anything."""
+    """The text without a block that has no end, if something precedes it. Within a line, <ToolKit> may be anything."""
     if "<" not in text:
         return text
     for tag in _LINE_TAG.finditer(text):
@@ -162,7 +162,7 @@ def _without_open_block(text: str) -> str:
 
 
 def _without_fences(text: str) -> str:
-    """Without fenced code. A fence that is never closed goes on to the end."""
+    """The text without fenced code. A fence that is never closed extends to the end."""
     if "```" not in text and "~~~" not in text:
         return text
     kept, fence = [], ""
@@ -179,14 +179,14 @@ def _without_fences(text: str) -> str:
 
 
 def _without_blobs(text: str) -> str:
-    """Without data URIs, base64 and hex digests longer than a commit's."""
+    """The text without data URIs, base64, and hex digests longer than a commit's."""
     if max(map(len, text.split()), default=0) <= LONGEST_PLAIN and "data:" not in text:
         return text
     return _LONG_RUN.sub(lambda run: " " if _is_blob(run[0]) else run[0], _DATA_URI.sub(" ", text))
 
 
 def _is_blob(run: str) -> bool:
-    """Hex, or a mixture that no path and no slug has: they have a joint every few letters."""
+    """Whether it is hex, or a mixture that occurs in no path and no slug: these have a separator every few letters."""
     if _HEX.fullmatch(run):
         return True
     mixed = any(map(str.isdigit, run)) and any(map(str.isupper, run)) and any(map(str.islower, run))
@@ -194,10 +194,10 @@ def _is_blob(run: str) -> bool:
 
 
 def _without_traces(text: str) -> str:
-    """A stack trace shrinks to its exception: frames are the same whatever went wrong."""
+    """Reduces stack traces to their exceptions: frames look the same whatever went wrong."""
     if _TRACE not in text and " at " not in text:
         return text
-    kept, margin = [], -1  # how far the trace we are in is indented; -1 outside
+    kept, margin = [], -1  # the indentation of the trace we are in; -1 outside
     for line in text.split("\n"):
         bare = line.lstrip()
         indent = len(line) - len(bare)
@@ -220,12 +220,12 @@ def _without_quotes(text: str) -> str:
 
 
 def _last_user_first(text: str) -> str:
-    """A transcript with its last user message in front and without its labels; any other text as it is."""
+    """A transcript with its last user message first and without its labels; any other text unchanged."""
     if ":" not in text:
         return text
     labels = list(_ROLE.finditer(text))
     roles = [label["role"].lower() in _USERS for label in labels]
-    if len(set(roles)) < 2:  # a transcript has a user and another
+    if len(set(roles)) < 2:  # a transcript has a user and somebody else
         return text
     ends = [*(label.start() for label in labels[1:]), len(text)]
     said = [text[label.end() : end].strip() for label, end in zip(labels, ends, strict=True)]
@@ -237,11 +237,11 @@ def _last_user_first(text: str) -> str:
 
 
 # ---------------------------------------------------------------- who is named
-# A name that belongs to no speaker is a word like any other, and found like one. Of speakers' names, ordinary words (Will, May)
-# count only as they are spelled.
+# A name that belongs to no speaker is a word like any other, and found like one. Speakers' names that are ordinary words
+# (Will, May) only count as spelled.
 
 _TITLES = frozenset("dr mr mrs ms prof professor sir st saint lady lord mx".split())
-# What sentences begin with, and few are called.
+# Words that begin sentences, and are seldom names.
 _ORDINARY = STOP_WORDS | frozenset(
     """add agree ain't almost already although always another anything anyone apparently apply aren't ask became besides
     best better build call can't cannot change check clean close come compare couldn't create currently debug define
@@ -258,14 +258,14 @@ _ORDINARY = STOP_WORDS | frozenset(
     yeah yes yesterday yet you're""".split()
 )
 _NOT_NAMES = frozenset({*MONTHS, *WEEKDAYS} - {"jan"})
-# The Latin alphabet with its accents: a name beside a Chinese character is a whole word all the same.
+# The Latin alphabet with its accents: next to a Chinese character, a name is still a whole word.
 _LATIN = "A-Za-z0-9_\u00c0-\u024f"
 _ANY_BLANKS = regex(r"\s+")
 _BEFORE_SIGN = regex(r"\s+(?=[,.;:!?)])")
 
 
 def speakers_in(question: str, known: Iterable[str]) -> list[str]:
-    """Which of the known speakers a question names, in the order of their mention, each as it is known.
+    """The known speakers that a query names, in order of mention, each under the known name.
 
     >>> speakers_in("What did caroline's brother tell Mel?", ["Mel", "Caroline Smith", "Bo"])
     ['Caroline Smith', 'Mel']
@@ -279,7 +279,7 @@ def speakers_in(question: str, known: Iterable[str]) -> list[str]:
 
 
 def without_names(question: str, names: Iterable[str]) -> str:
-    """The question without these names and their possessives; as it was if no word would be left.
+    """The query without these names and their possessives; unchanged if no word would be left.
 
     >>> without_names("What did Caroline's brother say?", ["Caroline"])
     'What did brother say?'
@@ -315,13 +315,13 @@ def _forms(text: str, known: Iterable[str]) -> list[tuple[str, str]]:
 
 
 def _pattern(forms: list[tuple[str, str]]) -> re.Pattern[str]:
-    """Finds any of the forms; the number of the group tells which."""
+    """A pattern for any of the forms; the number of the group tells which."""
     options = "|".join(f"({_matcher(form)})" for form, _ in forms)
     return re.compile(rf"(?:{options})(?:['’]s(?![{_LATIN}])|['’](?!\w))?", re.IGNORECASE)
 
 
 def _matcher(form: str) -> str:
-    """Whole words in any case; short ones and ordinary words as they are written; other scripts anywhere."""
+    """Whole words in any case; short ones and ordinary words as written; other scripts anywhere."""
     spelled = r"\s+".join(map(re.escape, form.split()))
     if any(char.isalpha() and char > "\u024f" for char in form):
         return spelled
@@ -345,7 +345,7 @@ _DIT = "dit|mentionné|raconté"
 _CONSEILLE = f"conseillé|recommandé|suggéré|proposé|{_DIT}"
 _DIJISTE, _DIJE = "dijiste|aconsejaste|recomendaste|sugeriste", "dije|conté|mencioné"
 _OFTEN = "have|had|just|also|once|already|originally|previously|earlier"
-# A question for what was said counts before a clause that speaks of it: "I told you about Ann. What did you advise?"
+# A query for what was said takes precedence over a clause about it: "I told you about Ann. What did you advise?"
 _ROLES = (
     regex(
         rf"\b(?:(?:did|have|had) (?:(?P<assistant>you (?:\w+ )?(?:{_SAY}|{_ADVISE}|{_SAID}|{_ADVISED}))"
@@ -373,14 +373,14 @@ def _telling() -> frozenset[str]:
 
 
 def asked_role(text: str) -> str | None:
-    """Whose turns a question asks for: the assistant's ("what did you advise?") or the user's ("what did I tell you?"); None
-    if it asks for nobody's.
+    """Whose turns a query asks for: the assistant's ("what did you advise?") or the user's ("what did I tell you?"); None if
+    it asks for nobody's.
 
     >>> asked_role("What did you recommend for the trip?"), asked_role("What did I tell you about Ann?"), asked_role("Who is Ann?")
     ('assistant', 'user', None)
     """
     said = text[:LONGEST_QUERY].replace("’", "'")
-    if _telling().isdisjoint(plain_words(said)):  # as in most questions
+    if _telling().isdisjoint(plain_words(said)):  # as in most queries
         return None
     found = next(filter(None, (pattern.search(said) for pattern in _ROLES)), None)
     return None if found is None else str(found.lastgroup).rstrip("2")
@@ -388,7 +388,7 @@ def asked_role(text: str) -> str | None:
 
 # ---------------------------------------------------------------- whether anything is asked
 
-LONGEST_SMALL_TALK = 200  # characters; whoever says more wants something
+LONGEST_SMALL_TALK = 200  # characters; a longer message wants something
 _STARTERS = frozenset(
     "is are am was were do does did has have had can could will would shall should may might any".split()
 )
@@ -416,13 +416,13 @@ def small_talk(text: str) -> bool:
             if words[at] not in known_words:
                 return False
     if not words:
-        return plain != text  # any other picture is looked for: it is in few memories
+        return plain != text  # any other picture is searched for, since it is in few memories
     asks = "?" in text or words[0] in _STARTERS
     return any(_courteous(words, each, asks) for each in known())
 
 
 def _courteous(words: list[str], known: Manners, asks: bool) -> bool:
-    """Whether all of it is small talk, as one language has it, and not only the words that go with it."""
+    """Whether all words are small talk in one language, and not only those that merely accompany it."""
     at, said = 0, False
     while at < len(words):
         phrase, word = known.phrase_at(words, at), words[at]
@@ -435,7 +435,7 @@ def _courteous(words: list[str], known: Manners, asks: bool) -> bool:
 
 
 def _calm(word: str) -> str:
-    """The word that is meant by a drawn-out one: sooo is so, goood good, and any laughter lol."""
+    """The plain form of a drawn-out word: sooo is so, goood good, and any laughter lol."""
     if _LAUGHTER.fullmatch(word):
         return "lol"
     once, twice = _DRAWN_OUT.sub(r"\1", word), _DRAWN_OUT.sub(r"\1\1", word)
@@ -463,7 +463,7 @@ def _kind_of() -> Mapping[str, str]:
 
 
 def kinds_in(text: str) -> list[str]:
-    """The kinds that the text speaks of, the one with most words first; earlier words break ties.
+    """The kinds that the text mentions, the one with most words first; earlier words break ties.
 
     >>> kinds_in("Never deploy on Fridays")
     ['warning']

@@ -32,12 +32,12 @@ from memorist.text.patterns import regex
 from memorist.text.twins import normalised, one_root
 from memorist.text.words import STOP_WORDS, terms
 
-# The first says the same, is wholly in the second, or holds all of the second.
+# The first says the same, is contained in the second, or contains it.
 Likeness = Literal["same", "less", "more"]
 LONGEST_RESTATED = 600  # characters: a longer text says too much to be restated as a whole
-MOST_ADDED = 1.0  # words that one of them adds, for each that both have
+MOST_ADDED = 1.0  # words that one of them adds, per common word
 
-# Words that stand for one another in most sentences, and forms that no stemmer joins.
+# Words that are interchangeable in most sentences, and forms that no stemmer joins.
 _GROUPS = """
 keep kept store save hold held retain live reside | delete remove purge erase wipe | folder directory | database db
 repository repo | configuration config settings | environment env | authentication auth | documentation docs
@@ -100,12 +100,12 @@ _BINDING = frozenset(
 _CONTRAST = frozenset(
     "from to into before after past through around over under above below against instead without between towards".split()
 )
-_AND = frozenset("and or but nor while whereas und oder aber sondern".split())  # that make a text one of several sides
-_SIDE = "|"  # between two of them
+_AND = frozenset("and or but nor while whereas und oder aber sondern".split())  # words that give a text several sides
+_SIDE = "|"  # separates two sides
 _ARTICLES = frozenset("the a an our its their my your his her this that".split())
 _TITLES = frozenset("lead head".split())  # as verbs they mean the same; "the lead" and "the head" are two people
 _FOCUS = frozenset("only just even nur sogar".split())
-_IN_PLACE = {  # small words that belong to their place, and how they are told
+_IN_PLACE = {  # small words whose place matters, and their normal form
     **{word: word for word in _STRICT | _FOCUS | _CONTRAST | frozenset("on off up down".split())},
     **_PERSON,
     **_MODAL,
@@ -116,7 +116,7 @@ _POLES = """on off | enable disable | activate deactivate | open close | old new
 left right | read write | allow forbid | allow deny | big small | fast slow | primary secondary | internal external
 public private | before after | more less | source target | client server | sender receiver | input output | parent child
 """.replace("\n", " | ").split(" | ")
-_ALSO_NAMES = frozenset("Bill Will May".split())  # at the beginning, where every word has a capital
+_ALSO_NAMES = frozenset("Bill Will May".split())  # at the beginning, where every word is capitalised
 _PLACES = frozenset("in of for on at with".split())
 _TURNED = frozenset("by what where who whom which that".split())
 _EMPTY = (STOP_WORDS | _LIGHT | _DENY | _STRICT | _BINDING | _MODAL.keys()) - {"each", "every", "tell"}
@@ -127,26 +127,26 @@ _OPENS = regex(r"^[^:,]{1,40}?(?:[:,]| that )\s*(?=\S)")
 
 @dataclass(frozen=True, slots=True)
 class Statement:
-    """What a text says, as far as it can be told from its words."""
+    """The content of a text, as far as its words show it."""
 
     text: str
-    words: tuple[str, ...]  # that carry meaning, each once, in order
-    names: tuple[str, ...]  # in order, those that no small word leads in
+    words: tuple[str, ...]  # words with meaning, each once, in order
+    names: tuple[str, ...]  # in order, those not introduced by a small word
     numbers: tuple[str, ...]  # sorted
     counted: Mapping[str, frozenset[str]]  # number → the words before and after it
     denied: bool
     strict: frozenset[str]
     modal: frozenset[str]
     persons: frozenset[str]
-    bound: Mapping[str, frozenset[str]]  # small word → what stands after it
-    free: tuple[str, ...]  # words that no small word leads in, in order
+    bound: Mapping[str, frozenset[str]]  # small word → what follows it
+    free: tuple[str, ...]  # words not introduced by a small word, in order
     agents: frozenset[str]  # after "by"
-    turned: bool  # it may be turned around: a passive, or "is what"
-    opens: Mapping[str, str]  # word → the small word right before its clause, where one of those begins a condition
+    turned: bool  # its order may be reversed: a passive, or "is what"
+    opens: Mapping[str, str]  # word → the small word right before its clause, if that begins a condition
     fronted: bool  # it begins with what usually comes later: "On Friday we deploy"
-    told: tuple[tuple[str, ...], ...]  # of each side its words, and the small words that belong to their place
+    told: tuple[tuple[str, ...], ...]  # for each side its words, and the small words whose place matters
     twice: frozenset[str]  # words that stand in it twice, also those that lead in: each then belongs to something else
-    heads: Mapping[str, frozenset[str]]  # "only", "all", "of" … → the words that they belong to
+    heads: Mapping[str, frozenset[str]]  # "only", "all", "of" … → the words they refer to
 
 
 def restates(first: str, second: str) -> Likeness | None:
@@ -168,7 +168,7 @@ def restates(first: str, second: str) -> Likeness | None:
 
 
 def rearranged(first: str, second: str) -> bool:
-    """Whether what both say stands in other places, so that each may say it of something else.
+    """Whether the common words are in different places, so that each may refer to something else.
 
     >>> rearranged("It is on in dev and off in prod", "It is off in dev and on in prod")
     True
@@ -178,7 +178,7 @@ def rearranged(first: str, second: str) -> bool:
 
 
 def _says_it(a: Statement, b: Statement) -> bool:
-    """Whether both have the same words, of the same things, done by the same."""
+    """Whether both have the same words, about the same things, done by the same people."""
     if not a.words or not b.words or _turned_around(a, b) or _rearranged(a, b):
         return False
     here, there = _joined(a.words, b.words)
@@ -200,13 +200,13 @@ def statement(text: str) -> Statement:
 
 
 def normalised_marks(text: str) -> str:
-    """Without quotes around it, with single blanks, and in lower case where all of it is in capitals."""
+    """Without surrounding quotes, with single blanks, and in lower case if all of it is in capitals."""
     said = " ".join(text.replace("’", "'").split()).strip(" \"'“”")
     return said.lower() if said.isupper() else said
 
 
 def _unwrapped(text: str) -> str:
-    """Without what says only that it is said. It may come in two layers; a third is not looked for."""
+    """The text without a frame that only says that it is said. There may be two layers; a third is not looked for."""
     for _ in range(2):
         found = _OPENS.match(text)
         if found is None:
@@ -227,24 +227,24 @@ def _phrased(text: str) -> str:
 
 
 class _Reader:
-    """Goes through the words of a text once, and remembers what led in each of them."""
+    """Goes through the words of a text once, and remembers what introduced each of them."""
 
     def __init__(self, text: str) -> None:
         self.text = text
         self.words: dict[str, None] = {}
         self.names: list[str] = []
         self.numbers: list[str] = []
-        self.around: list[str] = []  # words and numbers as they stand
+        self.around: list[str] = []  # words and numbers in order
         self.free: list[str] = []
         self.bound: dict[str, list[str]] = {}
         self.small: list[str] = []
-        self.leads: str | None = None  # the small word that leads in what follows
+        self.leads: str | None = None  # the small word that introduces what follows
         self.led = 0
         self.opens: dict[str, str] = {}
         self.begins: str | None = None
         self.told: list[str] = []
         self.heads: dict[str, list[str]] = {}
-        self.waits: list[str] = []  # "only" and the like, for the word that they belong to
+        self.waits: list[str] = []  # "only" and the like, waiting for the word they refer to
         self.owner: str | None = None  # "api", for the shop of "the api of the shop"
 
     def read(self, raw: str, start: int) -> None:
@@ -266,19 +266,19 @@ class _Reader:
             self._own(low)
 
     def _next_side(self, mark: str) -> None:
-        """The comma in "On Friday, we deploy" divides nothing."""
+        """Starts a new side; the comma in "On Friday, we deploy" does not."""
         fronted = not _FROM.isdisjoint(self.small[:1]) or not _BINDING.isdisjoint(self.small[:1])
         self.told += [] if fronted and mark == "," and _SIDE not in self.told else [_SIDE]
 
     def _place(self, low: str) -> None:
-        """Keeps the place of a small word that belongs to it."""
+        """Keeps the place of a small word if it matters."""
         if low in _STRICT | _FOCUS:
             self.waits.append(low)
         if low in _IN_PLACE:
             self.told.append(_IN_PLACE[low])
 
     def _own(self, low: str) -> None:
-        """Remembers the api until the shop comes, in "the api of the shop"."""
+        """Remembers "api" until "shop" comes, in "the api of the shop"."""
         if low == "of" and self.around:
             self.owner = self.around[-1]
         elif low not in _ARTICLES:
@@ -331,7 +331,7 @@ class _Reader:
         )
 
     def _headed(self) -> dict[str, list[str]]:
-        """What each belongs to: "Ann only" is "only Ann"."""
+        """What each refers to: "Ann only" is "only Ann"."""
         last = {word: [self.around[-1]] for word in self.waits if word in _FOCUS and self.around}
         return {**last, **self.heads}
 
@@ -364,7 +364,8 @@ def _sides(told: Sequence[str]) -> tuple[tuple[str, ...], ...]:
 
 
 def _content(raw: str, low: str, named: bool) -> list[str]:
-    """What a word means, as the first of its group; getUserById is one word. Written as a name, any word means something: Go."""
+    """The meaning of a word, as the first of its group; getUserById is one word. Written as a name, any word has a meaning:
+    Go."""
     if low in _EMPTY and not named:
         return []
     plain = low.removesuffix("'s").removesuffix("'")
@@ -382,14 +383,14 @@ def _canonical() -> Mapping[str, str]:
 
 
 def _turned_around(a: Statement, b: Statement) -> bool:
-    """Whether they cannot say the same, by what turns a claim around."""
+    """Whether something that reverses a claim shows that they cannot say the same."""
     if (a.numbers, a.denied, a.strict) != (b.numbers, b.denied, b.strict):
         return True
     return a.persons != b.persons or bool(a.modal and b.modal and a.modal.isdisjoint(b.modal))
 
 
 def _joined(a: Iterable[str], b: Iterable[str]) -> tuple[list[str], list[str]]:
-    """The words of both, where those of one root are one word: authenticate, authentication."""
+    """The words of both, with those of the same root as one word: authenticate, authentication."""
     here, there = list(a), list(b)
     left = [word for word in here if word not in there]
     for place, word in enumerate(there):
@@ -401,7 +402,7 @@ def _joined(a: Iterable[str], b: Iterable[str]) -> tuple[list[str], list[str]]:
 
 
 def _continued(a: Statement, b: Statement) -> Likeness | None:
-    """Whether the longer one says the shorter to the letter and goes on, other than to take it back or to narrow it down."""
+    """Whether the longer one literally contains the shorter and continues it, without taking it back or narrowing it down."""
     shorter, longer = sorted((a, b), key=lambda each: len(each.text))
     rest = longer.text[len(shorter.text) :]
     goes_on = _TOKEN.findall(rest)
@@ -412,8 +413,8 @@ def _continued(a: Statement, b: Statement) -> Likeness | None:
 
 
 def _rearranged(a: Statement, b: Statement) -> bool:
-    """Whether a word of both belongs to something else in one of them. A word may stand elsewhere on its own side; where a word is
-    repeated, or both poles are said, nothing may."""
+    """Whether a common word refers to something else in one of them. A word may move within its own side; if a word is
+    repeated, or both opposites occur, nothing may move."""
     there = _joined(a.words, b.words)[1]
     one = dict(zip(b.words, there, strict=True))
     return _belongs_elsewhere(a, b, one) or _on_another_side(a, b, one)
@@ -436,20 +437,20 @@ def _on_another_side(a: Statement, b: Statement, one: Mapping[str, str]) -> bool
 
 @cache
 def _poles() -> tuple[frozenset[str], ...]:
-    """Opposites, as words are told. Where a text says both, which of them is said of what matters."""
+    """Opposites, in normal form. If a text contains both, it matters which of them refers to what."""
     told = ([term for word in pair.split() for term in terms(word) or [word]] for pair in _POLES if pair)
     return tuple(frozenset(_canonical().get(term, term) for term in pair) for pair in told)
 
 
 def _counts_alike(a: Statement, b: Statement) -> bool:
-    """Whether the same numbers count the same things, where there are several."""
+    """Whether the same numbers count the same things, if there are several."""
     if len(set(a.numbers)) < 2:
         return True
     return all(not a.counted[n] or not b.counted[n] or a.counted[n] & b.counted[n] for n in set(a.numbers))
 
 
 def _bound_alike(a: Statement, b: Statement, here: list[str], there: list[str]) -> bool:
-    """Whether the same things stand after the same small words: "from Rome to Oslo" is not "from Oslo to Rome"."""
+    """Whether the same things follow the same small words: "from Rome to Oslo" is not "from Oslo to Rome"."""
     names = dict(zip(b.words, there, strict=True)) if len(b.words) == len(there) else {}
     telling = [word for word in a.bound.keys() & b.bound.keys() if not _is_vague(word, a, b)]
     if any(a.bound[word].isdisjoint({names.get(each, each) for each in b.bound[word]}) for word in telling):
@@ -458,7 +459,7 @@ def _bound_alike(a: Statement, b: Statement, here: list[str], there: list[str]) 
 
 
 def _is_vague(word: str, a: Statement, b: Statement) -> bool:
-    """Whether it leads in so much that it says nothing."""
+    """Whether the small word introduces so much that it says nothing."""
     return word in _PLACES and max(len(a.bound[word]), len(b.bound[word])) > 2
 
 
@@ -468,19 +469,19 @@ def _led_otherwise(a: Statement, b: Statement, word: str) -> bool:
 
 
 def _led(said: Statement, word: str) -> set[str]:
-    """What leads it in, of the small words that contrast with one another."""
+    """What introduces it, among the small words that contrast with each other."""
     return {small for small in _CONTRAST & said.bound.keys() if word in said.bound[small]}
 
 
 def _in_order(a: Statement, b: Statement, here: list[str], there: list[str]) -> bool:
-    """Whether who does it comes first in both. A sentence that was turned around says so: by a passive, or "is what"."""
+    """Whether the one who acts comes first in both. A reversed sentence shows that by a passive, or "is what"."""
     if _common(a.names, b.names) != _common(b.names, a.names):
         return False
     if bool(a.agents) != bool(b.agents):
         return _acts(a, there) if a.agents else _acts(b, here)
     first, second = _common(a.free, b.free), _common(b.free, a.free)
     turned = a.turned != b.turned and first[:1] != second[:1]
-    # One part of it may only have been put before the rest.
+    # A part of it may only have been moved to the front.
     rotated = (first[cut:] + first[:cut] == second for cut in range(1, len(first)))
     return first == second or turned or (a.fronted != b.fronted and any(rotated))
 
@@ -490,7 +491,7 @@ def _common(some: Iterable[str], others: Collection[str]) -> list[str]:
 
 
 def _acts(passive: Statement, other: list[str]) -> bool:
-    """Whether what stands after "by" comes before what it is done to, in the one without "by"."""
+    """Whether what follows "by" precedes what it is done to, in the text without "by"."""
     done_to = next((word for word in passive.words if word not in passive.agents), None)
     places = [other.index(word) for word in passive.agents if word in other]
     return not places or done_to not in other or min(places) < other.index(done_to)

@@ -18,12 +18,12 @@ from memorist.text.patterns import regex
 TokenCounter = Callable[[str], int]
 
 _PIECE = regex(
-    r"[A-Z]?[a-z]{1,32}|[A-Z]{1,32}|[0-9]{1,3}"  # bounded, because prices are remembered by piece
-    r"|\n[ \t\r\n]{0,32}|[ \t\r\f\v]{2,32}|[\t\r\f\v]"  # one blank belongs to the word after it
+    r"[A-Z]?[a-z]{1,32}|[A-Z]{1,32}|[0-9]{1,3}"  # bounded, because prices are cached by piece
+    r"|\n[ \t\r\n]{0,32}|[ \t\r\f\v]{2,32}|[\t\r\f\v]"  # a single blank belongs to the word after it
     r"|[^ \t\n\r\f\vA-Za-z0-9]"
 )
 
-SHORT = 32  # characters of a word whose price is remembered
+SHORT = 32  # characters of a word whose price is cached
 REMEMBERED = 1 << 15  # words
 
 # Where each stretch of Unicode begins, and what one of its characters costs.
@@ -54,8 +54,8 @@ _PRICES = (
 )
 _STARTS = tuple(start for start, _ in _PRICES)
 
-# What at most a byte adds to a price. A small letter costs 25, and as the first of a piece 100; any other sign may begin a piece
-# behind it, and so may one letter in 32.
+# The most that a byte adds to a price. A lower-case letter costs 25, and as the first of a piece 100; any other sign may begin
+# a piece after it, and so may one letter in 32.
 _LETTER, _BLANK, _SIGN, _UNUSUAL = 28, 90, 185, 230
 _LETTERS_AND_BLANKS = b"abcdefghijklmnopqrstuvwxyz "
 
@@ -71,7 +71,7 @@ def count_tokens(text: str) -> int:
 
 
 def at_most(texts: Sequence[str]) -> int:
-    """What these texts cost together, or more: about twice as much for prose, in a fifth of the time."""
+    """An upper bound of what these texts cost together: about twice as much for prose, in a fifth of the time."""
     joined = "\n".join(texts)
     raw = joined.encode("utf-8", "surrogatepass")
     blanks, signs = raw.count(b" "), len(raw.translate(None, _LETTERS_AND_BLANKS))
@@ -80,7 +80,7 @@ def at_most(texts: Sequence[str]) -> int:
 
 
 def _joins(text: str) -> bool:
-    """Whether a blank of it may be a part of a longer piece; if not, it falls apart at its blanks."""
+    """Whether a blank in it may be part of a longer piece; if not, the text can be split at its blanks."""
     if "  " in text or "\n " in text:
         return True
     return "\t" in text or "\r" in text or "\f" in text or "\v" in text
@@ -91,7 +91,7 @@ def _word(word: str) -> int:
 
 
 class _Words(dict[str, int]):
-    """What words cost: looked up for every word of every text that is counted."""
+    """The prices of words, looked up for every word of every text that is counted."""
 
     def __missing__(self, word: str) -> int:
         price = _word(word)

@@ -10,7 +10,7 @@ LARGEST = 1 << 16  # bytes
 
 
 def read(file: Path, size: int, what: str) -> str:
-    """The text of a file of this many bytes; one that is too long for what it should be is not even read."""
+    """The text of a file of this many bytes; one that is too long for its purpose is not even read."""
     if size > LARGEST:
         raise Invalid(f"{file} has {size:,} bytes, {LARGEST:,} are allowed; it cannot be {what}")
     return file.read_text(encoding="utf-8-sig")  # Windows editors put a byte order mark first
@@ -33,13 +33,14 @@ def load(file: Path, what: str) -> dict[str, Any]:
         text = read(place, place.stat().st_size, what)
     except Invalid:
         raise
-    except (OSError, ValueError, RuntimeError) as problem:  # no file, no UTF-8, no name a file can have, no such home
+    except (OSError, ValueError, RuntimeError) as problem:  # no file, no UTF-8, an impossible file name, no such home
         raise Invalid(f"{file} cannot be read: {problem}; make it a readable UTF-8 file") from problem
     return parse(text, file)
 
 
 def weights(file: Path) -> dict[str, dict[str, float]]:
-    """The tables of a file of ours that holds numbers only: to import a parser for lines so plain costs a cold start 10 ms."""
+    """The tables of a file of ours that contains only numbers: importing a parser for such plain lines costs a cold start 10
+    ms."""
     found: dict[str, dict[str, float]] = {}
     for line in file.read_text(encoding="utf-8").splitlines():
         if line.startswith("["):
@@ -51,5 +52,6 @@ def weights(file: Path) -> dict[str, dict[str, float]]:
 
 
 def written(value: object) -> str:
-    """JSON's texts, numbers, booleans and lists are TOML's too, but for the one control character JSON leaves bare."""
+    """JSON's texts, numbers, booleans and lists are valid TOML too, except for the one control character that JSON does not
+    escape."""
     return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")

@@ -19,14 +19,14 @@ from memorist.text.twins import claim_of, normalised
 from memorist.text.visible import flaw, quoted
 
 TRIGGERS = "triggers"  # the key in a memory's data
-FIRED = "triggered"  # in `why` of what they brought up: that it is shown does not say that the question is answered
+FIRED = "triggered"  # in `why` of what they brought up, since being shown does not mean that it answers the query
 MOST_TRIGGERS = 16  # of one memory
 LONGEST_TRIGGER = 200  # characters
-LARGEST_PROGRAM = 400  # steps of a compiled pattern: where RE2 has to fall back, each of them looks at each character
+LARGEST_PROGRAM = 400  # steps of a compiled pattern; where RE2 has to fall back, each of them examines each character
 PATTERN_MEMORY = 1 << 20  # bytes
-LONGEST_CONTEXT = 100_000  # characters of a text in which words are looked for: the last ones, which were said last
+LONGEST_CONTEXT = 100_000  # characters of a text in which words are searched for: the last ones, which were said last
 LONGEST_FOR_PATTERNS = 20_000  # the same for patterns
-TOO_MANY_FIT = 0.25  # of the ordinary texts below: what fits more of them fits nearly anything
+TOO_MANY_FIT = 0.25  # share of the ordinary texts below; what fits more of them fits nearly anything
 ORDINARY = (
     "Which database does staging use?",
     "thanks, that works",
@@ -50,12 +50,12 @@ _WORD = regex(r"\w+")
 
 @dataclass(frozen=True, slots=True)
 class Trigger:
-    """One that can be used: some words, or a pattern."""
+    """A usable trigger: some words, or a pattern."""
 
-    said: str  # as it was written
+    said: str  # as written
     words: str = ""  # in the form in which texts are compared
-    first: str = ""  # of them, by which it is looked up
-    pattern: Any = None  # of RE2, over bytes
+    first: str = ""  # the first of them, by which it is looked up
+    pattern: Any = None  # an RE2 pattern over bytes
 
     def occurs(self, context: "Occurring") -> bool:
         if self.pattern is not None:
@@ -65,7 +65,7 @@ class Trigger:
 
 @dataclass(frozen=True, slots=True)
 class Occurring:
-    """A text in which triggers are looked for, prepared once for all of them."""
+    """A text in which triggers are searched for, prepared once for all of them."""
 
     text: str
     words: frozenset[str]
@@ -83,7 +83,7 @@ class Occurring:
 
 
 def checked(given: object, what: str = TRIGGERS) -> list[str]:
-    """Triggers as they are stored; an error names the one that cannot be used, and why."""
+    """Triggers in the form in which they are stored; an error names the unusable one, and why."""
     wanted = [given] if isinstance(given, str) else given
     if not isinstance(wanted, list | tuple) or not wanted:
         raise Invalid(f"{what} must be a list of texts such as ['drop table', '/rm +-rf/'], not {quoted(given)}")
@@ -96,14 +96,14 @@ def checked(given: object, what: str = TRIGGERS) -> list[str]:
 
 
 def said_in(data: Mapping[str, Any]) -> tuple[str, ...]:
-    """The triggers of a memory as they were written."""
+    """The triggers of a memory as written."""
     given = data.get(TRIGGERS)
     return tuple(each for each in given if isinstance(each, str)) if isinstance(given, list | tuple) else ()
 
 
 @lru_cache(maxsize=1 << 12)
 def usable(said: tuple[str, ...]) -> tuple[Trigger, ...]:
-    """Those of them that can be used; what is no trigger, or no longer allowed, is left out."""
+    """The usable ones among them; invalid ones, or ones no longer allowed, are left out."""
     return tuple(_trigger(each.strip()) for each in said if _problem(each) is None)
 
 
@@ -120,7 +120,7 @@ def _problem(said: object) -> str | None:
 
 
 def is_pattern(said: str) -> bool:
-    """Whether it is one between slashes, and not some words."""
+    """Whether it is a pattern between slashes, not words."""
     said = said.strip()
     return len(said) > 1 and said[0] == said[-1] == "/"
 
@@ -157,7 +157,7 @@ def _compiled(pattern: str) -> Any:
 
 @cache
 def _spaced(letter: str) -> bool:
-    """Whether words of this letter's script have blanks between them: for Chinese, Japanese and Thai a word is found anywhere."""
+    """Whether words in this letter's script have blanks between them; Chinese, Japanese and Thai words are found anywhere."""
     return letter.isalnum() and not ("\u0e00" <= letter <= "\u0eff" or "\u3040" <= letter <= "\u9fff")
 
 
@@ -171,7 +171,7 @@ def _trigger(said: str) -> Trigger:
 
 
 def _stands_alone(words: str, text: str) -> bool:
-    """Whether these words occur with no letter of a longer word around them."""
+    """Whether these words occur without being part of a longer word."""
     start = text.find(words)
     while start >= 0:
         end = start + len(words)
@@ -183,5 +183,5 @@ def _stands_alone(words: str, text: str) -> bool:
 
 
 def _joins(letter: str) -> bool:
-    """Whether a word goes on with it."""
+    """Whether the letter continues a word."""
     return letter == "_" or (bool(letter) and _spaced(letter))

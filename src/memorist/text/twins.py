@@ -29,7 +29,7 @@ def normalised(text: str) -> str:
     >>> normalised("  Staging   runs\\nPostgres ")
     'staging runs postgres'
     """
-    if not text.isascii():  # folding before composing: the other way round, folding could break a composed letter
+    if not text.isascii():  # fold before composing: the other way round, folding could break a composed letter
         text = unicodedata.normalize("NFC", unicodedata.normalize("NFD", text).casefold())
     return " ".join(text.casefold().split())
 
@@ -41,10 +41,10 @@ def fingerprint(key: bytes, text: str) -> str:
 
 # ---------------------------------------------------------------- in other words
 
-TRIGRAMS_SHARED = 0.6  # of both texts' trigrams: the founding document's own bound for a near-duplicate
-WORDS_SHARED = 0.6  # of both texts' words that carry meaning
-SHORTEST_ROOT = 5  # letters with which two words of one root begin
-MOST_ROOTS = 8  # words with the same beginning that are looked at; no plain text has more
+TRIGRAMS_SHARED = 0.6  # share of both texts' trigrams: the founding document's own bound for a near-duplicate
+WORDS_SHARED = 0.6  # share of both texts' words with meaning
+SHORTEST_ROOT = 5  # common letters at the beginning of two words with the same root
+MOST_ROOTS = 8  # words with the same beginning that are examined; no plain text has more
 LONGEST_COMPARED = 2000  # characters that are compared; two longer texts are the same only if they are twins
 MOST_COMPARED = 64  # claims that one claim is compared with
 
@@ -73,7 +73,7 @@ _SAME = (
     "keep retain",
     "everyone everybody",
 )
-# What people wrap a claim in: that it was chosen, said or is so adds nothing to what it says.
+# Frames around a claim: that it was chosen, said or is so adds nothing to it.
 _LIGHT = """decide decided decision agree agreed choose chose chosen pick picked select selected go goes going went use uses used
 using run runs running switch switched move moved adopt adopted settle settled stick want wants wanted let lets let's us
 please note remember important actually basically really just now currently today always every time remind well ok okay
@@ -83,7 +83,7 @@ _AGAINST = frozenset(
     """not no never none nor neither cannot can't don't doesn't didn't won't isn't aren't wasn't weren't shouldn't mustn't
     wouldn't couldn't without stop stops stopped avoid avoids forbid forbidden disallow disallowed unlike except hardly""".split()
 )
-# Small words that turn a claim around when only one of two has them.
+# Small words that reverse a claim if only one of two has them.
 _TURNING = frozenset(
     "before after above below under over off down from against only until unless more most less least than".split()
 )
@@ -96,21 +96,21 @@ _BREAK = regex(r"[,;:.!?()]")
 
 @dataclass(frozen=True, slots=True)
 class Claim:
-    """What a text says, as far as it can be compared with what another one says."""
+    """The content of a text in a form that can be compared with another's."""
 
     text: str  # in the form in which twins are equal
-    words: tuple[str, ...]  # that carry meaning, each once, in order
-    begins: frozenset[str]  # what these begin with: words of one root begin the same
-    numbers: tuple[str, ...]  # as often as they are said, sorted
+    words: tuple[str, ...]  # words with meaning, each once, in order
+    begins: frozenset[str]  # their beginnings, which are equal for words of one root
+    numbers: tuple[str, ...]  # as often as they occur, sorted
     names: frozenset[str]  # words with a capital inside a sentence, and code
     turning: frozenset[str]
     negative: bool
-    ordered: bool  # it says something that its reverse would not
-    placed: frozenset[str]  # words after "in", "on" and the like, which may stand anywhere
+    ordered: bool  # its reverse would say something else
+    placed: frozenset[str]  # words after "in", "on" and the like, which may be anywhere
 
 
 def claim_of(text: str) -> Claim:
-    """What a text says. That of a long one is not kept for the sake of speed."""
+    """The claim of a text; cached unless the text is long."""
     return _kept(text) if len(text) <= LONGEST_COMPARED else _claim_of(text)
 
 
@@ -161,14 +161,14 @@ def same_claim(a: Claim, b: Claim) -> bool:
     here, there = _joined(a.words, b.words)
     only_here, only_there = here.keys() - there.keys(), there.keys() - here.keys()
     if (only_here and only_there) or (only_here | only_there) & (a.names | b.names):
-        return False  # a word in the place of another, or a name that the other one does not say
+        return False  # a replaced word, or a name that the other one does not contain
     shared = len(here.keys() & there.keys()) / max(1, len(here.keys() | there.keys()))
     close = shared >= WORDS_SHARED or jaccard(trigrams(a.text), trigrams(b.text)) >= TRIGRAMS_SHARED
     return bool(here) and close and _same_order(a, b, list(here), list(there))
 
 
 def adds_nothing(text: str, to: str) -> bool:
-    """Whether a text makes the same claim as the other one, and no word beyond it.
+    """Whether a text makes the same claim as the other one, without any further word.
 
     >>> adds_nothing("Postgres 16 runs on staging", to="Staging runs Postgres 16"), adds_nothing("Tea, hot", to="Tea")
     (True, False)
@@ -179,16 +179,16 @@ def adds_nothing(text: str, to: str) -> bool:
 
 
 def _differ(a: Claim, b: Claim) -> bool:
-    """Whether they cannot say the same: far cheaper than to join their words, and true of most pairs."""
+    """Whether they cannot say the same: far cheaper than joining their words, and true of most pairs."""
     turned = (a.numbers, a.negative, a.turning) != (b.numbers, b.negative, b.turning)
     return turned or not (a.begins <= b.begins or b.begins <= a.begins)
 
 
 class Said:
-    """Claims that were met, in order: finds the one that says the same as another without comparing it with all of them.
+    """Claims seen so far, in order: finds the one that says the same as another without comparing it with all of them.
 
-    Where two say the same, the words of one are among those of the other. So one looks where the new one's rarest word
-    stands, and at those that are known by a word of the new one, their own rarest; and at no more than a few dozen.
+    If two say the same, the words of one are among those of the other. So the claims compared are those that contain the new
+    one's rarest word, and those whose own rarest word is among the new one's; and no more than a few dozen.
     """
 
     def __init__(self) -> None:
@@ -198,7 +198,7 @@ class Said:
         self._known_by: dict[Hashable, dict[str, list[int]]] = {}  # by side, then by the rarest word
 
     def find(self, claim: Claim, group: Hashable = None) -> int | None:
-        """The place of one of the same group that says the same; None if there is none."""
+        """The place of a claim in the same group that says the same; None if there is none."""
         twin = self._texts.get((group, claim.text))
         if twin is not None:
             return twin
@@ -206,7 +206,7 @@ class Said:
         return next((place for place in alike if same_claim(self._claims[place], claim)), None)
 
     def add(self, claim: Claim, group: Hashable = None) -> None:
-        """Takes it in, at the next place."""
+        """Adds it at the next place."""
         place, side, words = len(self._claims), self._side(claim, group), _begins(claim)
         holding = self._holding.setdefault(side, {})
         self._known_by.setdefault(side, {}).setdefault(_rarest(words, holding), []).append(place)
@@ -227,7 +227,7 @@ class Said:
 
 
 def repeated(texts: Iterable[tuple[str, Hashable]]) -> list[int | None]:
-    """For each text the place of an earlier one of its group that says the same; None if it says something new.
+    """For each text the place of an earlier one in its group that says the same; None if it says something new.
 
     >>> repeated([("Staging runs Postgres 16", ""), ("We decided to use Postgres 16 for staging", ""), ("It rains", "")])
     [None, 0, None]
@@ -244,7 +244,7 @@ def repeated(texts: Iterable[tuple[str, Hashable]]) -> list[int | None]:
 
 
 def _begins(claim: Claim) -> list[str]:
-    """What its words begin with, each once, in order; one without words is known by that."""
+    """The beginnings of its words, each once, in order; for a claim without words, a fixed one."""
     return list(dict.fromkeys(word[:SHORTEST_ROOT] for word in claim.words)) or [""]
 
 
@@ -253,7 +253,7 @@ def _rarest(words: Sequence[str], holding: Mapping[str, Sequence[int]]) -> str:
 
 
 def _joined(a: Iterable[str], b: Iterable[str]) -> tuple[dict[str, None], dict[str, None]]:
-    """The words of both, where those of one root are one word: authenticate, authentication."""
+    """The words of both, with those of the same root as one word: authenticate, authentication."""
     here, there = dict.fromkeys(a), dict.fromkeys(b)
     begins: dict[str, list[str]] = {}
     for word in here:
@@ -264,7 +264,7 @@ def _joined(a: Iterable[str], b: Iterable[str]) -> tuple[dict[str, None], dict[s
 
 
 def _root_of(word: str, begins: Mapping[str, list[str]]) -> str | None:
-    """The first word of the same root, which is then taken."""
+    """The first word of the same root, which is then used up."""
     alike = begins.get(word[:SHORTEST_ROOT], [])
     root = next((other for other in alike[:MOST_ROOTS] if one_root(word, other)), None)
     if root is not None:
@@ -278,7 +278,7 @@ def one_root(a: str, b: str) -> bool:
 
 
 def _same_order(a: Claim, b: Claim, here: list[str], there: list[str]) -> bool:
-    """What both say comes in the same order. Where it was may stand anywhere, unless the order says something."""
+    """Whether the common words come in the same order. Places may be anywhere, unless the order matters."""
     free = frozenset() if a.ordered or b.ordered else a.placed | b.placed
     common = (set(here) & set(there)) - free
     first, second = [word for word in here if word in common], [word for word in there if word in common]
@@ -294,7 +294,8 @@ def _meaning(raw: str, low: str) -> list[str]:
 
 
 def _is_name(raw: str, inside: bool) -> bool:
-    """Written as names are: with a capital inside a sentence or inside the word, or as code with a joint or a digit."""
+    """Whether it is written like a name: capitalised inside a sentence or inside the word, or like code with a separator or a
+    digit."""
     return (inside and raw[0].isupper()) or any(map(str.isupper, raw[1:])) or not raw.replace("'", "").isalpha()
 
 
@@ -319,21 +320,21 @@ def _synonyms() -> Mapping[str, str]:
 
 
 # ---------------------------------------------------------------- did an answer make use of a text?
-# Told by words alone, and rather too seldom. A citation such as [12] or [id:12] is use. Otherwise what counts are the words that a
-# text adds to the question: an answer repeats the question's words whether it read anything or not. A text was used if the
-# answer holds enough of what it adds, or quotes it. Words that several of the shown texts share count for as much less.
+# Judged by words alone, and rather too seldom. A citation such as [12] or [id:12] is use. Otherwise only the words that a text
+# adds to the query count, since an answer repeats the query's words whether it used anything or not. A text was used if the
+# answer contains enough of what it adds, or quotes it. Words that several of the shown texts share count correspondingly less.
 
 # No index, link or footnote.
 CITED = regex(r"(?<![A-Za-z0-9_])\[(?:id:)?[0-9]{1,18}(?:, ?(?:id:)?[0-9]{1,18}){0,9}\](?![(:])")
 NUMBERS = regex("[0-9]+")
-ENOUGH = 0.5  # of what a text adds to the question, by weight
-LEAST = 2  # words; of a text that adds only one, that one
+ENOUGH = 0.5  # share of what a text adds to the query, by weight
+LEAST = 2  # words; if a text adds only one, that one
 QUOTE = 5  # words in a row
 MOST_TERMS = 400
 
 
 def used_in(answer: str, shown: Mapping[int, str], query: str = "") -> dict[int, str]:
-    """The texts that the answer used, by number, each with how one can tell.
+    """The texts that the answer used, by number, each with how that shows.
 
     >>> used_in("It is Postgres 16, see [id:3].", {3: "Lunch is at noon", 4: "Staging runs Postgres 16"}, "What runs staging?")
     {3: 'cited', 4: '2 of its 2 telling words are in the answer'}
@@ -392,7 +393,7 @@ def distance(a: str, b: str, most: int) -> int | None:
 
 
 def _where_they_differ(a: str, b: str) -> tuple[str, str]:
-    """Without the letters that both begin and end with: those count for nothing, and there are few others in most pairs."""
+    """Both without their common beginning and end: these count for nothing, and in most pairs little else is left."""
     start, shorter = 0, min(len(a), len(b))
     while start < shorter and a[start] == b[start]:
         start += 1
@@ -403,5 +404,5 @@ def _where_they_differ(a: str, b: str) -> tuple[str, str]:
 
 
 def _unlike(a: str, b: str, most: int) -> bool:
-    """Whether one has more letters that the other lacks: far cheaper than to count differences, and true of most pairs."""
+    """Whether one has more letters that the other lacks: far cheaper than counting differences, and true of most pairs."""
     return len(set(a).difference(b)) > most or len(set(b).difference(a)) > most

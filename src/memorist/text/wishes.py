@@ -1,11 +1,11 @@
-"""How a person asks for something to be remembered, and for where: "remember that …", "for this project only: …"."""
+"""How a person asks for something to be remembered, and for which place: "remember that …", "for this project only: …"."""
 
 import re
 from typing import Literal
 
 from memorist.text.patterns import regex
 
-# At the beginning of a clause: "I remember that day" and "a way to remember it" ask for nothing.
+# At the beginning of a clause: "I remember that day" and "a way to remember it" are no requests.
 WISH = regex(
     r"(?:^|(?<=[,;:.–—-] )|(?<=\band )|(?<=\bbut )|(?<=\bso )|(?<=\bund ))\s{0,3}(?:(?:please|also|always|just|bitte)\s{1,3})?"
     r"(?:remember|note|keep in mind|(?:don't|do not) forget|for the record|(?:make|take) (?:a )?note|write (?:this|that|it) down"
@@ -13,8 +13,8 @@ WISH = regex(
     r"(?:\s{1,3}(?:of|this|that|it|down|to|bitte|dass|das|dir)\b)*\s{0,3}(?:[:,–-]\s{0,3}(?:dass |that )?|\s)",
     re.IGNORECASE,
 )
-# How a person says that something is to hold from now on, where a sentence or a clause begins. A word such as "don't" or "instead"
-# stands in every second order for one piece of work.
+# How a person says that something is to hold from now on, at the beginning of a sentence or clause. A word such as "don't" or
+# "instead" occurs in every second order for a single piece of work.
 _SENTENCE = r"(?:^|(?<=[.!?…] ))\s{0,3}(?:(?:please|also|ok(?:ay)?|and|bitte|und|also),? ){0,2}"
 _CLAUSE = r"(?:^|(?<=[.!?…,;:–—-] )|(?<=\band )|(?<=\bso )|(?<=\bund ))\s{0,3}"
 _FROM_NOW = r"(?:from (?:now|today) on|going forward|ab (?:jetzt|sofort|heute)|von (?:nun|jetzt) an|(?:zu)?künftig)"
@@ -43,7 +43,7 @@ _WORK = regex(
     r"|teste?|verschiebe?|zeige?|ziehe?)\b",
     re.IGNORECASE,
 )
-LONGEST_TYPED = 400  # characters; a longer message, and one of several lines, was pasted at least in part
+LONGEST_TYPED = 400  # characters; a longer message, or one of several lines, was pasted at least in part
 Place = Literal["project", "global"]
 _PLACES: dict[Place, str] = {
     "project": r"(?:(?:only|just|nur) )?(?:(?:for|in) this project|(?:für|in) diese[sm] projekt)(?: only)?",
@@ -56,13 +56,13 @@ PLACES: dict[Place, re.Pattern[str]] = {
 
 
 def may_last(prompt: str) -> bool:
-    """Whether somebody may say in it what is to hold from now on, in their own words: worth loading the rules for."""
+    """Whether somebody may say in it, in their own words, what is to hold from now on; if so, the rules are worth loading."""
     own = len(prompt) <= LONGEST_TYPED and "\n" not in prompt.strip()
     return own and bool(LASTS.search(prompt) or _DECIDED.search(prompt))
 
 
 def lasts(sentence: str, prompt: str) -> bool:
-    """Whether a sentence of a prompt says so. What was decided is often only told along with the work that it is about.
+    """Whether a sentence of a prompt says so. What was decided is often only mentioned along with the work it is about.
 
     >>> lasts("We agreed on tabs.", "We agreed on tabs."), lasts("We agreed on tabs.", "We agreed on tabs. Fix app.py")
     (True, False)
@@ -74,7 +74,7 @@ def lasts(sentence: str, prompt: str) -> bool:
 
 
 def asks_for_work(prompt: str) -> bool:
-    """Whether it asks for something to be done now, beside what is to hold from now on."""
+    """Whether it asks for something to be done now, besides what is to hold from now on."""
     return _WORK.search(LASTS.sub("•", prompt)) is not None
 
 
@@ -92,8 +92,8 @@ def wished(said: str) -> tuple[str, Place | None]:
 
 
 def _placed(said: str) -> tuple[str, Place | None]:
-    """The text without words that say where it holds, and the place. They are cut out at the beginning, after the wish, at the
-    end and in brackets; elsewhere they are part of what is said, and can only narrow it."""
+    """The text without words that say where it holds, and the place. They are removed at the beginning, after the wish, at the
+    end and in brackets; elsewhere they are part of the content, and can only narrow it."""
     for place, pattern in PLACES.items():
         for found in pattern.finditer(said):
             before, after = said[: found.start()], said[found.end() :]

@@ -26,9 +26,9 @@ JOINT = "·"  # never survives folding, so no text can forge a joined token
 SIGNS = {"": "", "++": "⁺⁺", "#": "♯"}
 LONGEST_TERM = 64
 LONGEST_QUERY = 8192
-TELL_LANGUAGE = 64  # words of a question that tell its language
+TELL_LANGUAGE = 64  # words of a query that show its language
 
-# A word in one of these ranges has no spaces around it (or, in Korean, carries its particles with it).
+# Words in these ranges have no spaces around them (or, in Korean, include particles).
 _RUNS = (
     "\u0e00-\u0eff\u1000-\u109f\u1100-\u11ff\u1780-\u17ff\u19e0-\u19ff\u2e80-\u31ff\u3400-\u4dbf"
     "\u4e00-\u9fff\ua960-\ua97f\ua9e0-\ua9ff\uaa60-\uaa7f\uac00-\ud7ff\uf900-\ufaff"
@@ -56,7 +56,7 @@ _PIECE = regex(
 )
 _WORDS = regex(_word_of(_LETTER))
 _LETTERS = regex(rf"[{_RUNS}]++|{_LETTER}++")
-# The same for ASCII: to compile those above takes a twentieth of the time of a command that asks one question.
+# The same for ASCII: compiling the above takes a twentieth of the time of a command that runs one query.
 _ASCII_PIECE = regex(_name_of(_ASCII_LETTER))
 _ASCII_WORDS = regex(_word_of(_ASCII_LETTER))
 _ASCII_LETTERS = regex(f"{_ASCII_LETTER}+")
@@ -77,15 +77,15 @@ STOP_WORDS = frozenset(
     whose why will with would you your yours yourself yourselves""".split()
 )
 
-_stemmers = threading.local()  # a Stemmer keeps a buffer of its own, so two threads must not share one
+_stemmers = threading.local()  # a Stemmer has its own buffer, so threads must not share one
 
 
 class _Alphabet(dict[int, str]):
-    """What becomes of each character once text is decomposed; filled as characters are met."""
+    """What each character becomes once text is decomposed; filled as characters are met."""
 
     def __missing__(self, code: int) -> str:
         kept = _kept(code)
-        if unicodedata.category(chr(code)) not in ("Cn", "Co", "Cs"):  # else hostile text could fill it
+        if unicodedata.category(chr(code)) not in ("Cn", "Co", "Cs"):  # otherwise hostile text could fill it
             self[code] = kept
         return kept
 
@@ -126,7 +126,7 @@ def terms(text: str) -> list[str]:
 def query_terms(text: str, most: int = 64) -> list[str]:
     """The tokens to search for: each once, stop words left out unless nothing else was said.
 
-    Only the first LONGEST_QUERY characters are looked at. Any str is a valid query.
+    Only the first LONGEST_QUERY characters are examined. Any str is a valid query.
 
     >>> query_terms("What did the user say about R?"), query_terms("Wann kommt die Müllabfuhr?")
     (['user', 'say', 'r'], ['kommt', 'mullabfuhr'])
@@ -138,7 +138,7 @@ def query_terms(text: str, most: int = 64) -> list[str]:
 
 
 def tells_something(text: str) -> bool:
-    """Whether it holds more than stop words and signs.
+    """Whether it contains more than stop words and signs.
 
     >>> tells_something("What did he say?"), tells_something("Who is it?!")
     (True, False)
@@ -147,7 +147,7 @@ def tells_something(text: str) -> bool:
 
 
 def plain_words(text: str) -> list[str]:
-    """Its words in order, folded: none is stemmed, joined or left out. A run without spaces is one.
+    """Its words in order, folded but not stemmed, joined or left out. A run without spaces is one word.
 
     >>> plain_words("Ça va? That's été!")
     ['ca', 'va', 'that', 's', 'ete']
@@ -157,7 +157,7 @@ def plain_words(text: str) -> list[str]:
 
 
 def _asked(text: str) -> Iterator[tuple[str, bool]]:
-    """The tokens of a question in order, and whether each is a stop word in it."""
+    """The tokens of a query in order, and whether each is a stop word in it."""
     said = text[:LONGEST_QUERY].split()
     languages = leading(sum([_telling(raw) for raw in said[:TELL_LANGUAGE] if len(raw) <= LONGEST_TERM]))
     for raw in said:
@@ -166,13 +166,13 @@ def _asked(text: str) -> Iterator[tuple[str, bool]]:
 
 @lru_cache(maxsize=1 << 12)
 def _asked_before(raw: str, languages: int) -> tuple[tuple[str, bool], ...]:
-    """Questions are made of the same few words again and again."""
+    """Cached, since queries consist of the same few words again and again."""
     return tuple(_read(raw, True, languages))
 
 
 @lru_cache(maxsize=1 << 12)
 def _telling(raw: str) -> int:
-    """What a stretch without whitespace says about the language of the question."""
+    """What a piece without whitespace says about the language of the query."""
     folded = _folded(raw)
     found = (_ASCII_LETTERS if folded.isascii() else _LETTERS).findall(folded)
     words = [word.casefold() for word in found if not _in_capitals(word)]

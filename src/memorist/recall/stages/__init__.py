@@ -1,5 +1,5 @@
-"""The stages that designs put into their tuples, by what they do to a search.
+"""The stages that designs combine, one module for each thing they do to a search.
 
-`gather`: what is asked, and finding by words and by meaning. `words`: other words for the question's, and finding by words
-alone. `weigh`: one relevance out of many signals, and what it is weighed with. `keep`: which of the hits stay.
+`gather`: what is asked, and finding candidates by words and by meaning. `words`: alternative words for those of the query, and
+finding by words alone. `weigh`: adjusts the relevance of hits. `keep`: decides which hits stay.
 """

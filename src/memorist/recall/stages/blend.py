@@ -1,12 +1,12 @@
-"""Many signals become one relevance.
+"""Combines many signals into one relevance.
 
-The weights are in `mix.toml`, fitted by `tools/fit_mix` over several kinds of text and cross-validated. They differ by voice: a
-note is short and says one thing, a reply of an assistant repeats the question's words at length, and among people the answer
-follows the question. The sum is a log-odds: 1 / (1 + exp(-sum)) is the relevance, the chance that this memory matters for this
-question, and `why` can show every part of it.
+The weights are in `mix.toml`, fitted by `tools/fit_mix` over several kinds of text and cross-validated. They differ by voice:
+a note is short and says one thing, a reply of an assistant repeats the query's words at length, and among people the answer
+follows the question. The sum is a log-odds: the relevance is 1 / (1 + exp(-sum)), the chance that this memory matters for this
+query, and `why` can show every part of it.
 
-A relevance belongs to the question, the memory and what else is on the shelves. It depends neither on how many hits are asked
-for nor on how busy the machine is: what is compared is the same for every limit up to 50.
+A relevance depends on the query, the memory and what else is on the shelves, but neither on how many hits are requested nor on
+how busy the machine is: the same candidates are compared for every limit up to 50.
 """
 
 import math
@@ -36,12 +36,13 @@ VOICES = ("notes", "people", "user", "assistant", "documents")
 SPEAKERS = {"user": "user", "assistant": "assistant", "tool": "assistant"}
 GROUPS = {"notes": "notes", "people": "talk", "user": "talk", "assistant": "talk", "documents": "documents"}
 READ = 30  # of the best by what needs no text; from these it is judged whether the answer is here, whatever the limit
-CODE = 4.0  # names that a code is worth in a note: of many that are alike it tells one
+CODE = 4.0  # a code in a note counts as this many names: it singles out one of many similar notes
 SHORTEST_CODE = 4  # characters
-HOLDING = 5  # of those are the ones that hold most of the question's words
+HOLDING = 5  # candidates that hold most of the query's words and are always among those read
 BEST_OF_SESSION = 3
-# Rows of a shelf that count. Of talk and documents so many as the weights were fitted on: beyond that they would only guess. Of
-# notes fewer: in the sets the answer is there as often in a crowd as alone, while a store that has grown holds more answers.
+# Rows of a shelf that count. For talk and documents, as many as the weights were fitted on; beyond that, they would only
+# guess. For notes fewer: in the fitted sets the answer exists as often in a crowd as alone, but a store that has grown holds
+# more answers.
 LARGEST = {"notes": 500, "talk": 2500, "documents": 2500}
 DAY = 86400.0
 NO_TERMS = Yardstick()
@@ -51,8 +52,8 @@ MIX = Path(__file__).parents[1] / "mix.toml"
 
 @cache
 def mix() -> Mix:
-    """The fitted weights: a table for each voice, with the weights common to all in it, and those of the standing and the chance
-    for each group of voices."""
+    """The fitted weights: one table for each voice, including the weights common to all, and one for the standing and one for
+    the chance of each group of voices."""
     fitted = toml.weights(MIX)
     none = {name: 0.0 for voice in VOICES for name in fitted[voice]}
     return {**fitted, **{voice: {**none, **fitted["all"], **fitted[voice]} for voice in VOICES}}
@@ -60,9 +61,9 @@ def mix() -> Mix:
 
 @dataclass(frozen=True, slots=True)
 class Blend:
-    """Adds up the signals of every candidate, and reads the best of them whole."""
+    """Sums the signals of every candidate, and reads the texts of the best."""
 
-    spare: int = 10  # what later stages may drop or lift
+    spare: int = 10  # extra hits, since later stages may drop or lift some
 
     def __call__(self, search: Search, tools: Tools) -> Search:
         if not search.candidates:
@@ -84,12 +85,13 @@ class Blend:
         return search.but(hits=tuple(hits), candidates=(), dropped=lost, note=note, chance=table.chance)
 
     def _too_few(self, records: Sequence[Record], search: Search, tools: Tools) -> bool:
-        """Whether what holds no longer would keep out what does, or more are asked for than were read."""
+        """Whether more must be read: fewer valid records were read than are needed, because some no longer hold or many were
+        requested."""
         return sum(not_believed(record, search, tools) is None for record in records) < search.limit + self.spare
 
 
 class Table:
-    """The signals of all candidates of a question: what each is worth depends on what stands beside it."""
+    """The signals of all candidates of a query; what each is worth depends on the other candidates."""
 
     def __init__(
         self,
@@ -103,11 +105,11 @@ class Table:
         self._asked = asked
         self._mix = mix
         self._yardstick = yardstick
-        self._plain = not (asked.speakers or asked.role or asked.spans)  # it asks for nobody, and for no time
+        self._plain = not (asked.speakers or asked.role or asked.spans)  # it names no speaker, no role and no time
         talks = any([each.fact.session is not None for each in candidates])
-        self._own = _own(candidates, mix) if talks else {}  # what each is worth by itself, as its neighbours see it
+        self._own = _own(candidates, mix) if talks else {}  # what each is worth on its own, as its neighbours see it
         self._sessions = _sessions(candidates, self._own) if talks else {}
-        self.closer: Closer = closer or {}  # what the texts of those that were read tell
+        self.closer: Closer = closer or {}  # signals from the texts that were read
         self.sums = {each.fact.number: self._sum(each) for each in candidates}
         self.group = "notes"
         self.evidence: dict[str, float] = {}
@@ -126,8 +128,9 @@ class Table:
         return total
 
     def best(self, spare: int, wanted: Collection[int] = ()) -> list[int]:
-        """All of them in order, but behind the first come those that are wanted, so many that helped before, which votes may lift,
-        and the few that hold most of the words: what names tell of them is known only when they are read."""
+        """All candidates, best first. But behind the very first come, so that their texts are read: memories that were useful
+        for similar queries, some with votes, which may lift them, and the few that hold most of the words, since names are
+        only compared once the text is read."""
         best = [number for _, number in sorted(zip(self.sums.values(), self.sums, strict=True), reverse=True)]
         helped = [number for number in best if self.candidates[number].fact.up][:spare]
         held = nlargest(HOLDING, best, key=lambda number: self.candidates[number].words)
@@ -135,10 +138,10 @@ class Table:
         return list(dict.fromkeys([*best[: READ - spare], *lifted, *best]))
 
     def look_closer(self, records: Sequence[Record]) -> None:
-        """What only their texts tell."""
+        """Adds the signals that require the text."""
         coverage, names = Coverage(self._asked.text), self._asked.names
         for record, soft in zip(records, coverage.of([_found_by(record) for record in records]), strict=True):
-            if not coverage.knows or len(record.text) > LONGEST_LOOKED_AT:  # then the words say more
+            if not coverage.knows or len(record.text) > LONGEST_LOOKED_AT:  # then the words are more reliable
                 soft = max(soft, min(1.0, self.candidates[record.number].words))
             named = self._named(record) if names else 0.0
             self.closer[record.number] = [("soft", soft), ("names", named)]
@@ -147,14 +150,14 @@ class Table:
             self.sums[record.number] += weights["names"] * named
 
     def _named(self, record: Record) -> float:
-        """What it tells that the text holds these names."""
+        """How much it says that the text holds names of the query."""
         names, code = self._asked.names, CODE if self._group(record.number) == "notes" else 1.0
         held = holding(names, _found_by(record))
         return sum([names[word] * (code if _is_code(word) else 1.0) for word in held])
 
     def settle(self) -> None:
-        """Whether the answer is here at all, by those that were looked at. Notes, talk and documents are judged apart: their sums
-        have scales of their own."""
+        """Estimates from the candidates that were read whether the answer is here at all. Notes, talk and documents are judged
+        separately, because their sums have different scales."""
         alike: dict[str, list[int]] = {}
         for number in self.closer:
             alike.setdefault(self._group(number), []).append(number)
@@ -168,7 +171,8 @@ class Table:
                 self._settle_by_time(max(alike[self.group], key=self.sums.__getitem__))
 
     def _settle_by_time(self, first: int) -> None:
-        """Nothing but a time is asked for: what was said then is the answer, and what was said long before or after it is none."""
+        """For a query that asks for nothing but a time: what was said then is the answer; what was said long before or after
+        is not."""
         near = max([closeness(self.candidates[first].fact.at, span) for span in self._asked.spans])
         self.chance *= near
         if near == 1.0:
@@ -178,7 +182,8 @@ class Table:
         return GROUPS[voice(self.candidates[number].fact)]
 
     def standing_of(self, number: int) -> float:
-        """What is added to its sum, and to that of all its like. It moves none of them: it makes a relevance of the sum."""
+        """What is added to its sum and to those of its whole group. It does not change their order; it turns a sum into a
+        relevance."""
         group = self._group(number)
         return self._standings.get(group, self._standings[self.group])
 
@@ -188,11 +193,11 @@ class Table:
 
     def hit(self, record: Record) -> Hit:
         signals = self.signals(record.number)
-        relevance = logistic(self.sums[record.number] + signals[-1].contribution)  # the last one is its standing
+        relevance = logistic(self.sums[record.number] + signals[-1].contribution)  # the last signal is its standing
         return Hit(record, relevance, {"relevance": relevance}, signals)
 
     def signals(self, number: int) -> tuple[Signal, ...]:
-        """Everything that speaks for or against a candidate; what counts for nothing is left out."""
+        """Everything that speaks for or against a candidate; signals that add nothing are left out."""
         candidate = self.candidates[number]
         weights = self._mix[voice(candidate.fact)]
         found = [
@@ -208,7 +213,7 @@ class Table:
         return own + self._beside(candidate) + self.closer.get(candidate.fact.number, [])
 
     def _beside(self, candidate: Candidate) -> list[tuple[str, float]]:
-        """Those that not every candidate has."""
+        """The signals that not every candidate has."""
         plain = candidate.fact.session is None and self._plain and not candidate.nearly and not candidate.kin
         return NOTHING_BESIDE if plain else self._found_beside(candidate)
 
@@ -225,7 +230,7 @@ class Table:
         return found + self._said(fact) if asked.role or asked.spans else found
 
     def _in_talk(self, fact: Fact, session: str) -> list[tuple[str, float]]:
-        """In a talk, the next turn answers the one that fits the question."""
+        """In a talk, the turn after the one that fits the query often answers it."""
         own, found = self._own, [("session", self._sessions[session])]
         if fact.before is not None:
             found.append(("before", own.get(fact.before, 0.0)))
@@ -234,14 +239,15 @@ class Table:
         return found
 
     def _said(self, fact: Fact) -> list[tuple[str, float]]:
-        """By whom and when, where the question names that. A note is of the day it was written, which says little."""
+        """Who said it and when, if the query names that. For notes the time is left out: the day a note was written says
+        little."""
         found = spoken(fact, self._asked, self._own.get(fact.before or 0, 0.0))
         if self._asked.spans and GROUPS[voice(fact)] == "talk":
             found.append(("when", max(closeness(fact.at, span) for span in self._asked.spans)))
         return found
 
     def _evidence(self, group: str, read: Sequence[int]) -> dict[str, float]:
-        """How well the question is answered here at all. On a large shelf the best is good by chance."""
+        """Signs of how well the query is answered here at all. On a large shelf, the best candidate may be good by chance."""
         sums = sorted((self.sums[number] for number in read), reverse=True) or [0.0]
         every = [self.candidates[number] for number in read]
         ceiling, known = self._yardstick.ceiling, sum(self._yardstick.weights.values()) * (K1 + 1)
@@ -259,31 +265,31 @@ class Table:
         }
 
     def told(self) -> str:
-        """For the trace: the chance that the answer is here, and what it was read from."""
+        """For the trace: the chance that the answer is here, and the signs behind it."""
         signs = ", ".join(f"{name} {value:.2f}" for name, value in self.evidence.items() if name != "level")
         return f"the answer is here with a chance of {self.chance:.2f} ({signs})"
 
 
 def _found_by(record: Record) -> str:
-    """Its text, and what else it is found by."""
+    """Its text, title and tags."""
     return " ".join((record.text, *([record.title] if record.title else ()), *record.tags))
 
 
 def _is_code(word: str) -> bool:
-    """A number or the like that is no time, price or count: who asks for 0417 wants no other."""
+    """A number or the like that is no time, price or count: a query for 0417 wants no other."""
     return len(word) >= SHORTEST_CODE and any(map(str.isdigit, word))
 
 
 def voice(fact: Fact) -> str:
-    """Whose words these are: in a talk a user's, an assistant's or other people's; else a document's or those of a note. What a
-    tool printed repeats the question's words at length, as an assistant does."""
+    """Whose words these are: in a talk those of a user, an assistant or other people; otherwise those of a document or a note.
+    Tool output counts as an assistant's, since it also repeats the query's words at length."""
     if fact.shelf.layer == TURNS or fact.role is not None:
         return SPEAKERS.get(fact.role or "", "people")
     return "documents" if fact.shelf.layer == DOCUMENTS else "notes"
 
 
 def closeness(at: datetime, span: Span) -> float:
-    """1 inside the time that is meant, fading outside of it: people are seldom exact about dates."""
+    """1 inside the requested time, fading outside of it, since people are seldom exact about dates."""
     if span.start <= at < span.end:
         return 1.0
     away = min(abs((at - span.start).total_seconds()), abs((at - span.end).total_seconds())) / DAY
@@ -300,7 +306,7 @@ def _own(candidates: Sequence[Candidate], mix: Mix) -> dict[int, float]:
 
 
 def _sessions(candidates: Sequence[Candidate], own: Mapping[int, float]) -> dict[str, float]:
-    """What each session is worth: the mean of its three best turns, as far as they are candidates."""
+    """What each session is worth: the mean of its three best turns among the candidates."""
     worths: dict[str, list[float]] = {}
     for each in candidates:
         if each.fact.session is not None:
@@ -310,11 +316,11 @@ def _sessions(candidates: Sequence[Candidate], own: Mapping[int, float]) -> dict
 
 @dataclass(frozen=True, slots=True)
 class FuseRanks:
-    """Reciprocal rank fusion: only places count, 1 / (k + place) by words and by meaning. It finds less than adding what was
-    measured (docs/LOG.md), because a place says nothing about how far ahead it is. What is first by both scores 1."""
+    """Reciprocal rank fusion: only ranks count, 1 / (k + rank) by words and by meaning. It finds less than adding the measured
+    values (docs/LOG.md), because a rank does not say how far ahead a candidate is. What is first by both scores 1."""
 
     k: int = 60
-    meaning: float = 0.5  # what meaning weighs; words weigh the rest
+    meaning: float = 0.5  # the weight of meaning; words have the rest
     spare: int = 10
 
     def __call__(self, search: Search, tools: Tools) -> Search:

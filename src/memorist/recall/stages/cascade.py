@@ -1,4 +1,4 @@
-"""What hangs together with the best hits joins them: along links, and through tags and names that few memories share."""
+"""Adds memories related to the best hits, found along links and through tags and names that few memories share."""
 
 from collections.abc import Mapping, Sequence
 from typing import ClassVar
@@ -13,20 +13,20 @@ from memorist.records import Hit, Record, Signal
 from memorist.store.nouns import shelf_of
 from memorist.worth import log_odds
 
-SHARED = ("project", GLOBAL)  # families whose memories a link may bring into any question that may read them
+SHARED = ("project", GLOBAL)  # families whose memories a link may bring into any query that may read them
 
 
 @dataclass(frozen=True, slots=True)
 class Cascade(Manner):
-    """Brings what the best hits lead to, in steps that each hand on less. A hit keeps its own score, unless more arrives at it
-    by a link; `why` names the way. What nobody vouches for gets nothing from what somebody does, so no text climbs by a link or
-    a tag that it made itself. A user's, a session's or a task's memories come only where the question reads these."""
+    """Adds what the best hits lead to; each step passes on less. A hit keeps its own score unless more reaches it by a link;
+    `why` names the way. Vouched-for memories pass nothing to others, so no text can climb by a link or a tag that it made
+    itself. Memories of a user, a session or a task are added only where the query reads these scopes."""
 
-    seeds: int = 10  # hits that a walk begins from, the best
+    seeds: int = 10  # the best hits, from which a walk starts
     optional: ClassVar[bool] = True
 
     def __call__(self, search: Search, tools: Tools) -> Search:
-        if not search.hits or search.as_of is not None:  # what was linked then is not known
+        if not search.hits or search.as_of is not None:  # the links of that time are not known
             return search
         seeds = [(hit.record, hit.score) for hit in ordered(search.hits)[: self.seeds]]
         walk = Journey(self, search.where, search.shelves, search.now, tools.store, of_one_standing)
@@ -39,7 +39,7 @@ class Cascade(Manner):
 
 
 def _joined(reached: Sequence[Reached], search: Search) -> list[Hit]:
-    """The hits that are new, or have more than before."""
+    """The hits that are new or whose score rose."""
     found = {hit.record.id: hit for hit in search.hits}
     chance = any("relevance" in hit.why for hit in search.hits)
     joined = [joining(each, found.get(each.record.id), chance) for each in reached]
@@ -47,15 +47,15 @@ def _joined(reached: Sequence[Reached], search: Search) -> list[Hit]:
 
 
 def _belongs(record: Record, search: Search, tools: Tools) -> bool:
-    """Whether the question may be answered by it: on a layer that was asked, in a scope that it reads or that is nobody's own,
-    and holding now."""
+    """Whether the record may answer the query: on a requested layer, in a scope that it reads or that is shared, and valid
+    now."""
     read = {shelf.scope for shelf in search.shelves}
     shared = record.scope in read or family_of(record.scope) in SHARED
     return shared and shelf_of(record).layer in search.layers and not_believed(record, search, tools) is None
 
 
 def joining(reached: Reached, own: Hit | None, chance: bool) -> Hit:
-    """The hit with what arrived at it, if that is more than it has."""
+    """The hit with the score that reached it, if that is higher than its own."""
     score = reached.score
     if own is not None and own.score >= score:
         return own
@@ -68,5 +68,5 @@ def joining(reached: Reached, own: Hit | None, chance: bool) -> Hit:
 
 
 def way_of(why: Mapping[str, float]) -> str:
-    """By which way, in words."""
+    """The way in words."""
     return ", ".join(name for name in why if "[id:" in name)

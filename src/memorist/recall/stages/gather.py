@@ -1,8 +1,8 @@
-"""From what was typed to what may answer it. Any text is a valid question.
+"""From the typed text to candidates. Any text is a valid query.
 
-Words know names and numbers, meaning knows paraphrases: every question asks both. Then the neighbours of the best are
-brought along, because in a talk the answer often lies one turn after the turn that fits the question. Nothing is read whole
-here: a candidate is a few numbers, and only the best of them become hits (`Blend`).
+Words find names and numbers, meaning finds paraphrases: every query uses both. Then the neighbours of the best are added,
+because in a talk the answer often lies one turn after the turn that fits the query. No text is read here: a candidate is a few
+numbers, and only the best become hits (`Blend`).
 """
 
 import math
@@ -38,21 +38,21 @@ from memorist.text.words import LONGEST_QUERY, query_terms, tells_something, ter
 if TYPE_CHECKING:
     from memorist.models.embed import Floats
 
-LONGEST_MESSAGE = 2000  # characters that are compared by meaning: with what was pasted, if that is no more
-MOST_SPEAKERS = 200  # whose names are looked for; where more people speak, a name tells little
+LONGEST_MESSAGE = 2000  # characters compared by meaning; pasted text is included only within this limit
+MOST_SPEAKERS = 200  # speakers whose names are recognised; where more people speak, a name says little
 MOST_BELOW, MOST_ABOVE, MOST_KIN = -2.0, 8.0, 3.0  # standard deviations
-KIN, KIN_AMONG = 2, 20  # so many best, among at least so many
-# What the cosines of a question with unrelated texts look like. A shelf too small to tell leans on these; the own numbers
-# of a large one outweigh them.
+KIN, KIN_AMONG = 2, 20  # how many best documents, among at least how many
+# The usual cosines of a query with unrelated texts. A shelf too small for its own statistics leans on these; the numbers of a
+# large shelf outweigh them.
 USUAL_MEAN, USUAL_SPREAD, USUAL_ROWS = 0.24, 0.13, 20
-LEAST_SPREAD = 0.08  # on a shelf of much the same texts, what differs between them is mostly noise
+LEAST_SPREAD = 0.08  # on a shelf of similar texts, the differences are mostly noise
 NO_WORDS = "the question holds no words to look for"
 SMALL_TALK = "this is small talk: there is nothing to look up"
-EVERY = 50  # hits: up to so many may be asked for, and nothing else is compared than for one
-MOST_MISSPELT = 8  # words of a question that are looked up in the vocabulary
-MISSPELT = 0.25  # of the letters may differ
-USUAL_WEIGHT = 3.0  # of a word that tells something
-_REPEATED = regex(r"([^\w\s])\1{3,}")  # a ruler, dots, a row of brackets: once says as much
+EVERY = 50  # hits: any limit up to this compares the same candidates
+MOST_MISSPELT = 8  # words of a query that are looked up in the vocabulary
+MISSPELT = 0.25  # the share of letters that may differ
+USUAL_WEIGHT = 3.0  # of an informative word
+_REPEATED = regex(r"([^\w\s])\1{3,}")  # a ruler, dots, a row of brackets: one is enough
 UNLIKE: tuple[float | None, float] = (None, 0.0)
 _candidate: Callable[[tuple[Any, ...]], Candidate] = partial(tuple.__new__, Candidate)  # half the price of its own way
 
@@ -62,11 +62,11 @@ _candidate: Callable[[tuple[Any, ...]], Candidate] = partial(tuple.__new__, Cand
 
 @dataclass(frozen=True, slots=True)
 class Understand:
-    """The question itself, without what was pasted or injected around it, and its terms: folded, stemmed, without stop
+    """Extracts the query itself, without text pasted or injected around it, and its terms: folded, stemmed, without stop
     words."""
 
     most: int = 64
-    urls: bool = True  # whether addresses are searched for; one that is all of the question always is
+    urls: bool = True  # whether URLs are searched for; a query that is nothing but a URL always is
 
     def __call__(self, search: Search, tools: Tools) -> Search:
         whole = question_of(search.query)
@@ -86,11 +86,11 @@ class Understand:
 
 @dataclass(frozen=True, slots=True)
 class Recognise:
-    """Who, when and what: the speakers and the times that the question names, and its meaning as vectors.
+    """Finds the speakers and times that the query names, and its meaning as vectors.
 
-    A speaker's name is taken out of what is compared by meaning: it says nothing about what was said, and who spoke is a
-    signal of its own. Among the words it stays, for the texts that speak about them. What was pasted stays in what is compared
-    by meaning, if it is not too long: a log or a mail says what the question is about.
+    A speaker's name is removed from the text compared by meaning: it says nothing about what was said, and the speaker is a
+    signal of its own. It stays among the words, for texts that speak about that person. Pasted text is compared by meaning too
+    if it is not too long: a log or a mail says what the query is about.
     """
 
     def __call__(self, search: Search, tools: Tools) -> Search:
@@ -110,19 +110,19 @@ class Recognise:
 
 
 def _tells(told: "tuple[Generation, Floats]") -> bool:
-    """Whether the model knew anything of the question."""
+    """Whether the model knew any word of the query."""
     return bool(told[1].any())
 
 
 def _meant(said: str, bare: str) -> str:
-    """What is compared by meaning: what was said and pasted, or the bare question where that is too much."""
+    """The text to compare by meaning: the query with pasted text or, if that is too long, the bare query."""
     whole = message_of(said[:LONGEST_QUERY])
     return _REPEATED.sub(r"\1", whole if len(whole) <= LONGEST_MESSAGE else bare[:LONGEST_MESSAGE])
 
 
 def _spoken_of(said: str, known: Sequence[str]) -> tuple[tuple[str, ...], str]:
-    """The known speakers that a question names, and the question without their names. "Who is Ann?" names none: it asks about
-    her, and not what she said."""
+    """The known speakers that a query names, and the query without their names. "Who is Ann?" names none: it asks about her,
+    not about what she said."""
     speakers = tuple(speakers_in(said, known))
     bare = without_names(said, speakers) if speakers else said
     return (speakers, bare) if tells_something(bare) else ((), said)
@@ -133,7 +133,7 @@ def _spoken_of(said: str, known: Sequence[str]) -> tuple[tuple[str, ...], str]:
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """One generation's view of the question: its vector, and what an ordinary similarity is on these shelves."""
+    """The query as seen by one generation: its vector, and the ordinary similarity on these shelves."""
 
     generation: int
     vector: "Floats"
@@ -142,7 +142,7 @@ class Reading:
 
     @classmethod
     def of(cls, generation: int, vector: "Floats", near: Near) -> "Reading":
-        """With the mean and spread of the shelves' own similarities, leaning on the usual ones where there are few."""
+        """Takes mean and spread from the shelves' own similarities, leaning on the usual ones where there are few rows."""
         rows = near.rows + USUAL_ROWS
         mean = (near.rows * near.mean + USUAL_ROWS * USUAL_MEAN) / rows
         variance = (near.rows * near.spread**2 + USUAL_ROWS * USUAL_SPREAD**2) / rows
@@ -150,22 +150,22 @@ class Reading:
 
 
 class Measured:
-    """What words and meaning say of some records, by their numbers."""
+    """What words and meaning say about records, by record number."""
 
     def __init__(self) -> None:
-        self.words: dict[int, float] = {}  # the share of the question that each covers
-        self.meant: dict[int, tuple[float, float]] = {}  # its cosine, and the same on the common scale
-        self.nearly: Mapping[int, float] = {}  # what each scores by words that the question may have misspelt
+        self.words: dict[int, float] = {}  # the share of the query that each covers
+        self.meant: dict[int, tuple[float, float]] = {}  # the cosine, and the same on the common scale
+        self.nearly: Mapping[int, float] = {}  # scores by words that the query may have misspelt
 
     def add_words(self, scores: Mapping[int, float], whole: float) -> None:
-        """Raw BM25 is not comparable between questions: what counts is how much of the question a record covers."""
+        """Raw BM25 scores are not comparable between queries; what counts is how much of the query a record covers."""
         self.words.update({number: score / whole for number, score in scores.items()})
 
     def add_meaning(self, cosines: Iterable[tuple[int, float]], reading: Reading) -> None:
-        """On the common scale a cosine is how far it stands above the ordinary, in standard deviations, so that words and
-        models can be added; bounded, because on a shelf of much the same texts one that is different is dozens of them
-        away. A text that the model cannot read has no direction; its cosine is exactly 0 and says nothing. Where two
-        generations know a record, the one that came first here, which is the newer, is believed."""
+        """On the common scale, a cosine is how many standard deviations it lies above the ordinary, so that words and models
+        can be added. It is bounded, because on a shelf of similar texts a different one would be dozens of deviations away. A
+        text that the model cannot read has no direction; its cosine is exactly 0 and says nothing. If two generations know a
+        record, the first one passed here counts, which is the newer."""
         meant, mean, spread = self.meant, reading.mean, reading.spread
         for number, cosine in cosines:
             if cosine and number not in meant:
@@ -173,23 +173,24 @@ class Measured:
                 meant[number] = cosine, MOST_ABOVE if scaled > MOST_ABOVE else max(MOST_BELOW, scaled)
 
     def best(self, numbers: Iterable[int], most: int) -> list[int]:
-        """The more promising first, roughly as the mix weighs it."""
+        """The most promising first, roughly as the mix weighs them."""
         words, meant = self.words.get, self.meant.get
         return nsmallest(most, numbers, key=lambda n: (-9 * words(n, 0.0) - 0.6 * meant(n, UNLIKE)[1], -n))
 
 
 @dataclass(frozen=True, slots=True)
 class Gather:
-    """The records that share most words with the question, those nearest to it in meaning, and the neighbours of the best."""
+    """Collects the records that share most words with the query, those nearest to it in meaning, and the neighbours of the
+    best."""
 
-    words: int = 80  # the same for every limit that is not larger
+    words: int = 80  # the same for every limit up to it
     meaning: int = 80
-    around: int = 25  # of how many the neighbours are looked at
+    around: int = 25  # best candidates whose neighbours are added
     one_moment: ClassVar[bool] = True
 
     def __call__(self, search: Search, tools: Tools) -> Search:
-        """Looks without the filter that most questions have and few memories fail (`_loose`), and through it only where
-        that found some of these."""
+        """First looks without the filter that most queries have and few memories fail (`_loose`), which is cheaper; looks
+        again with it only if that found some of these."""
         store, shelves = tools.store, search.shelves
         for where in (_loose(search.where), search.where):
             measured, readings, found, nearly = self._look(where, search, tools)
@@ -215,7 +216,7 @@ class Gather:
         return self._found(facts, measured, readings, search.but(yardstick=found.yardstick, asked=asked), tools)
 
     def _look(self, where: Where, search: Search, tools: Tools) -> "tuple[Measured, list[Reading], Found, Found]":
-        """By words, by words that may be meant, and by meaning."""
+        """Looks by words, by words that may be meant, and by meaning."""
         store, shelves, least = tools.store, search.shelves, 2 * search.limit if search.limit > EVERY else 0
         measured, readings, found, nearly = Measured(), list[Reading](), Found(), Found()
         if search.terms:
@@ -231,7 +232,7 @@ class Gather:
 
     @staticmethod
     def _label(facts: dict[int, Fact], measured: Measured, found: Yardstick, search: Search, tools: Tools) -> None:
-        """The kind of a candidate is one of its words, where the question names it."""
+        """If the query names a kind, that counts as a word of each candidate of this kind."""
         labels = Labels.of(search.terms, tools.kinds)
         if not labels:
             return
@@ -242,7 +243,7 @@ class Gather:
         words.update({number: words.get(number, 0.0) + label for number in carrying})
 
     def _beside(self, facts: Mapping[int, Fact], measured: Measured) -> set[int]:
-        """The neighbours of the best in their sessions, as far as they were not found themselves."""
+        """The session neighbours of the best, unless they were found themselves."""
         talks = any(fact.session is not None for fact in facts.values())
         best = [facts[number] for number in measured.best(facts, self.around)] if talks else []
         return {n for fact in best for n in (fact.before, fact.after) if n is not None} - facts.keys()
@@ -264,20 +265,20 @@ class Gather:
 
 
 def _loose(where: Where) -> Where:
-    """Without what a question leaves out unless it is asked for. Such memories are so few that it is cheaper to look whether
-    one is among what was found than to keep them out everywhere."""
+    """The filter without the kinds that a query excludes unless asked for. Such memories are so few that checking the results
+    for them is cheaper than excluding them everywhere."""
     return Where(where.access, tuple([each for each in where.clauses if each.field != "kind" or each.op != "ne"]))
 
 
 def _nearly(known: Yardstick, search: Search, where: Where, most: int, tools: Tools) -> Found:
-    """What holds the words that were meant, where the question has some that occur nowhere and are nearly others."""
+    """Records that hold the probably intended words, for words of the query that occur nowhere but resemble others."""
     absent = [term for term in known.absent[:MOST_MISSPELT] if term.isalpha() and len(term) >= SHORTEST_FUZZY]
     meant = dict.fromkeys(filter(None, [meant_by(term, search, tools, MISSPELT) for term in absent]))
     return tools.store.match(list(meant), search.shelves, where, most) if meant else Found()
 
 
 def _names(said: str, known: Yardstick) -> dict[str, float]:
-    """The names and numbers of a question that occur here, and what each tells: whoever names something means it."""
+    """The names and numbers of a query that occur here, and how informative each is: whoever names something means it."""
     found = {word: max([known.weights.get(term, 0.0) for term in terms(word)] or [0.0]) for word in names_in(said)}
     return {word: weight / USUAL_WEIGHT for word, weight in found.items() if weight}
 
@@ -285,8 +286,8 @@ def _names(said: str, known: Yardstick) -> dict[str, float]:
 def _kin(
     facts: Mapping[int, Fact], measured: Measured, reading: Reading, search: Search, tools: Tools
 ) -> dict[int, float]:
-    """How near each document is to the best two of them: their neighbours are those that mean the same. Only among so many that
-    the best two can be right."""
+    """How near each document is to the best two, whose neighbours mean the same. Only if there are so many documents that the
+    best two can be trusted."""
     alone = [number for number, fact in facts.items() if fact.shelf.layer == DOCUMENTS]
     if len(alone) < KIN_AMONG:
         return {}

@@ -1,12 +1,12 @@
-"""A judge: a language model reads what was found as one list, and says which of it matters for the question.
+"""A judge: a language model reads the hits as one list and says which of them matter for the query.
 
-What it does not name is dropped, and an empty list is an answer: nothing matters. Its word is a list of numbers and nothing
-else, so a memory that gives it orders can at most speak for itself; and memories are shown to it as data, quoted, behind a mark
-that nobody could know before.
+Hits that it does not name are dropped, and an empty list is a valid answer: nothing matters. It returns a list of numbers and
+nothing else, so a memory that gives it orders can at most promote itself. Memories are shown to it as quoted data, behind a
+mark that nobody could know in advance.
 
-Where a judge is asked and fails, nothing takes its place: what it verified last in the same session is shown again, and without
-a session, or before the first verdict, nothing is. Hits that nobody vetted are never shown instead. In a session it is asked at
-most every few turns, unless the topic changes. Without a model the stage does nothing, unless the design demands one.
+If a judge is asked and fails, nothing takes its place: what it last verified in the same session is shown again; without a
+session, or before its first verdict, nothing is shown. Unvetted hits are never shown instead. Within a session it is asked
+only every few turns unless the topic changes. Without a model the stage does nothing, unless the design demands one.
 """
 
 import time
@@ -23,7 +23,7 @@ from memorist.records import Hit, Record
 from memorist.text.words import query_terms
 
 LONGEST_QUERY, LONGEST_CANDIDATE = 4000, 600  # characters; of a query the end is kept
-TOP, LESS_EACH = 0.95, 0.005  # the relevance of what a judge names first, and how much less each next one has
+TOP, LESS_EACH = 0.95, 0.005  # the relevance of what a judge names first, and how much less each following one gets
 VERDICT = {
     "type": "object",
     "properties": {"relevant": {"type": "array", "items": {"type": "integer"}}},
@@ -39,13 +39,13 @@ is right where no note helps, as with thanks or small talk."""
 
 @dataclass(frozen=True, slots=True)
 class Judge:
-    """Keeps what the model of `chat` finds relevant, of the best found. Two judges read the list in opposite orders, and only what
-    both name is kept."""
+    """Keeps those of the best hits that the model of `chat` finds relevant. With two judges, these read the list in opposite
+    orders, and only what both name is kept."""
 
-    most: int = 50  # memories that it reads
+    most: int = 50  # hits that it reads
     judges: int = 1
     every: int = 3  # turns of a session, unless the topic changes
-    demanded: bool = False  # without a model nothing is shown
+    demanded: bool = False  # without a model, nothing is shown
 
     def __call__(self, search: Search, tools: Tools) -> Search:
         chat = tools.chat
@@ -79,7 +79,7 @@ class Judge:
         return _verified(search, hits, "the judge did not choose it", f"{read} chose {len(chosen)}", nothing)
 
     def _verdict(self, best: Sequence[Hit], search: Search, chat: ChatPort) -> list[int]:
-        """The places of what all judges name, in the order of the first."""
+        """The places that all judges name, in the order of the first judge."""
         verdicts = [_opinion(best, bool(turned % 2), search, chat) for turned in range(self.judges)]
         failures = [each for each in verdicts if isinstance(each, ChatFailed)]
         if failures:
@@ -90,11 +90,11 @@ class Judge:
 
 
 def _opinion(best: Sequence[Hit], turned: bool, search: Search, chat: ChatPort) -> list[int] | ChatFailed:
-    """The places that one judge names, who reads the list from its end if `turned`."""
+    """The places that one judge names; with `turned` it reads the list from the end."""
     places = list(range(len(best)))[:: -1 if turned else 1]
     prompt = _prompt(search.query, [best[place].record for place in places])
     try:
-        # Until the caller's own deadline: that recalls were slow lately is no reason to give up on a judge.
+        # Limited by the caller's own deadline only: that recalls were slow lately is no reason to give up on a judge.
         left = None if search.due is None else max(0.0, search.due - time.perf_counter())
         named = chat.call(prompt, lambda told: _numbers(told, len(best)), left)
     except ChatFailed as failed:
@@ -111,7 +111,7 @@ def _prompt(query: str, records: Sequence[Record]) -> ChatPrompt:
 
 
 def _numbers(told: Any, most: int) -> list[int]:
-    """What it named. One number that stands for no note makes the whole an answer to something else."""
+    """The numbers it named. A single number that stands for no note invalidates the whole answer."""
     named = told["relevant"]
     if not isinstance(named, list) or not all(type(each) is int and 1 <= each <= most for each in named):
         raise ValueError("not a list of numbers of notes")
@@ -119,20 +119,20 @@ def _numbers(told: Any, most: int) -> list[int]:
 
 
 def _session(search: Search) -> Any:
-    """Whose verified set is meant: each session has its own for each place it looks in."""
+    """The key of the verified set: one for each session and each place it looks in."""
     who = search.where.access
     return None if search.session is None else (who.space, who.home, who.actor, search.session, search.shelves)
 
 
 def _turned(last: Verified, search: Search) -> bool:
-    """Whether the topic is another: no telling word is shared with the question that was judged. One that has none, such as
-    thanks, changes nothing."""
+    """Whether the topic changed: this query shares no telling word with the one that was judged. A query without telling
+    words, such as thanks, changes nothing."""
     terms = set(query_terms(search.query))
     return bool(terms) and not terms & last.terms
 
 
 def _verified(search: Search, hits: Sequence[Hit], because: str, note: str, nothing: str) -> Search:
-    """These alone, in their order; why the others went, and why nothing is shown where there is none."""
+    """Keeps exactly these hits in this order, and says why the others were dropped or why nothing is shown."""
     kept = {hit.record.id for hit in hits}
     lost = {hit.record.id: because for hit in search.hits if hit.record.id not in kept}
     raised = [_raised(hit, place) for place, hit in enumerate(hits)]
@@ -147,7 +147,7 @@ def _raised(hit: Hit, place: int) -> Hit:
 
 
 def _carry(search: Search, last: Verified | None, because: str, tools: Tools) -> Search:
-    """What was verified before, as it is now; nothing that was not."""
+    """Shows what was verified before, in its present state, and nothing else."""
     held = {} if last is None else _held(last.ids, search, tools)
     there = {hit.record.id: hit for hit in search.hits}
     hits = [there.get(id) or found(record, relevance=TOP) for id, record in held.items()]
@@ -155,7 +155,7 @@ def _carry(search: Search, last: Verified | None, because: str, tools: Tools) ->
 
 
 def _held(ids: Sequence[str], search: Search, tools: Tools) -> dict[str, Record]:
-    """Those of them that this question may still show, in their order."""
+    """Those of them that this query may still show, in their order."""
     scopes = {shelf.scope for shelf in search.shelves}
     records = {each.id: each for each in tools.store.get(list(ids), search.where.also("state", "eq", "active"))}
     known = {id: records[id] for id in ids if id in records}

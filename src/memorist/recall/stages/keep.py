@@ -1,14 +1,14 @@
-"""Stages that keep some of what was found. Each that drops a record says why; `why_not` reads it.
+"""Stages that keep some of the hits. Each one that drops a record says why; `why_not` reads these reasons.
 
-What nobody vouches for, of low trust and unconfirmed, has one voice for each door it came in by: the surface and the origin
-that the engine stamped. Sessions, speakers and actors are names that a writer may choose, so a thousand of them are still one
-voice. Such a voice stands at its own place once, a few such voices at most, and whatever else they say comes after the
-verified memories that may be the answer. Where there is none of those, it all stands at its own place: somebody whose notes
-are nothing but an import gets their answers. A claim that is repeated is shown once.
+Texts that nobody vouches for (low trust and unconfirmed) have one voice for each door they came in by: the surface and origin
+stamped by the engine. Sessions, speakers and actors are names that a writer may choose, so a thousand of them are still one
+voice. Each voice keeps one hit at its own place, for a few voices at most; whatever else it says comes after the verified
+memories that may be the answer. If there are none of those, everything keeps its place: a user whose notes are nothing but an
+import still gets answers. A repeated claim is shown once.
 
-A crowd also fills the pools that are looked at before anything is read. Where so many had to stand back that others may have
-been kept out, the question goes through the stages once more (`pipeline.run`), among verified memories only, and what was
-heard of the crowd is put beside what that finds.
+A crowd also fills the pools before anything is read. If so many had to stand back that others may have been kept out, the
+query goes through the stages once more (`pipeline.run`), among verified memories only, and what was heard of the crowd is
+added to the result.
 """
 
 from collections import Counter
@@ -39,21 +39,21 @@ from memorist.text.twins import (
 )  # fmt: skip
 from memorist.worth import held_up, log_odds, logistic, vouched_for
 
-BEHIND = 0.98  # of the score of a hit, for those that have to stand behind it
-VOICES = 2  # that nobody vouches for may stand before verified memories, all together: whatever the limit
-KEPT_OUT = 5  # that a crowd may keep others out of
-CANDIDATE = 0.02  # of the best score: a verified memory below that is no candidate for a place
-ANSWERS = 0.5  # the same for one that may be the answer
-MEETS = ("words", "names", "nearly", "within")  # signals of what the question asks for by name
-LIKE = 0.2  # soft coverage of a turn that has words like those of the question
-FITS = 1.0  # what the turn before it is worth by itself: then it may be the answer to that one
+BEHIND = 0.98  # share of a hit's score given to those that must stand behind it
+VOICES = 2  # unvouched voices in all that may stand before verified memories, whatever the limit
+KEPT_OUT = 5  # places: a crowd this large may keep others out
+CANDIDATE = 0.02  # of the best score; a verified memory below that does not compete for a place
+ANSWERS = 0.5  # of the best score; from there on, a verified memory may be the answer
+MEETS = ("words", "names", "nearly", "within")  # signals that something the query names was found
+LIKE = 0.2  # soft coverage from which a turn has words similar to the query's
+FITS = 1.0  # what the turn before must be worth by itself, for this one to be its answer
 ONE_VOICE = "verified memories answer it, and where it came from has had its word; `review` confirms an import"
-MACHINES = ("tool", "web")  # origins whose texts are made by the hundred: much the same letters are one text
+MACHINES = ("tool", "web")  # origins whose texts come by the hundred: mostly the same letters count as one text
 
 
 @dataclass(frozen=True, slots=True)
 class Believed:
-    """Drops what does not hold at the moment that is asked about: now, or `as_of`."""
+    """Drops what does not hold at the requested moment: now, or `as_of`."""
 
     def __call__(self, search: Search, tools: Tools) -> Search:
         reasons = {hit.record.id: not_believed(hit.record, search, tools) for hit in search.hits}
@@ -64,15 +64,15 @@ class Believed:
 
 @dataclass(frozen=True, slots=True)
 class Abstain:
-    """Answers nothing where nothing here seems to be the answer: a wrong memory in a prompt is worse than none. It is decided once
-    for a question, by the chance that the blend gives. Who names a `min_relevance` decides for themselves."""
+    """Returns nothing if nothing here seems to be the answer: a wrong memory in a prompt is worse than none. Decided once for
+    a query, by the chance that the blend estimates. A caller who sets `min_relevance` decides that instead."""
 
     below: float  # the chance that the answer is here
-    elsewhere: float = 0.03  # the same for talk and documents, which are searched for whatever there is
-    unless_covered: float = 0.3  # a question for a word gets what holds it, however common it is
+    elsewhere: float = 0.03  # the same for talk and documents, which are searched for anything at all
+    unless_covered: float = 0.3  # a query for a word gets what holds it, however common it is
 
     def __call__(self, search: Search, tools: Tools) -> Search:
-        if search.chance is None or search.min_relevance is not None or search.judged:  # others have decided
+        if search.chance is None or search.min_relevance is not None or search.judged:  # decided elsewhere
             return search
         best = max(search.hits, key=lambda hit: hit.score, default=None)
         below = self.below if best is None or _is_memory(best, tools) else self.elsewhere
@@ -83,7 +83,7 @@ class Abstain:
 
 
 def _too_unlikely(chance: float, below: float) -> str:
-    """With enough digits to see that it is less."""
+    """The reason, with enough digits to show that the chance is lower."""
     digits = next((n for n in range(2, 17) if round(chance, n) < round(below, n)), 17)
     told = f"the chance that the answer is here is {chance:.{digits}f}, under {below:.{digits}f}"
     return f"nothing here seems to answer this: {told}"
@@ -91,16 +91,16 @@ def _too_unlikely(chance: float, below: float) -> str:
 
 @dataclass(frozen=True, slots=True)
 class DropUnlikely:
-    """Few and right: keeps what has a fair chance to matter, by itself and beside the best. `min_relevance` takes the place of
-    both. What nobody vouches for does not push out what somebody stands for by repeating the question."""
+    """Few and right: keeps hits with a fair chance to matter, both absolutely and relative to the best. `min_relevance`
+    replaces both rules. A text that nobody vouches for cannot push out vouched-for memories by repeating the query."""
 
     below: float  # relevance
-    behind: float  # of the best, in log-odds of the score
-    unless_covered: float = 0.3  # what holds a word that is asked for stays, however low
-    elsewhere: float = 8.0  # the same for talk and documents, of which a reader wants more
-    spared: float = 0.3  # of the score of the best: what is vouched for stays from there on, where the best is not
-    near: float = 0.25  # cosine: talk and documents without a word of the question are kept from there on
-    said: float = 0.005  # relevance of a turn or a part of a document: hardly anything below it ever mattered
+    behind: float  # behind the best, in log-odds of the score
+    unless_covered: float = 0.3  # what holds so much of the query stays, however low
+    elsewhere: float = 8.0  # `behind` for talk and documents, of which readers want more
+    spared: float = 0.3  # share of the best score from which vouched-for hits stay if the best is not vouched for
+    near: float = 0.25  # cosine from which talk and documents without a word of the query stay
+    said: float = 0.005  # relevance of a turn or a part of a document; below it, hardly anything ever mattered
 
     def __call__(self, search: Search, tools: Tools) -> Search:
         if search.judged:
@@ -121,7 +121,7 @@ class DropUnlikely:
         return vouched_for(hit.record) and hit.score >= self.spared * first.score
 
     def _unlikely(self, hit: Hit, best: float, least: float | None, tools: Tools) -> str | None:
-        if least is None and hit.why.get("lesson", 1.0) > 1:  # it helped with such a question
+        if least is None and hit.why.get("lesson", 1.0) > 1:  # it helped with a similar query
             return None
         memory = _is_memory(hit, tools)
         if least is None and not memory and self._has_nothing(hit):
@@ -136,14 +136,14 @@ class DropUnlikely:
         return self.behind if memory else self.elsewhere
 
     def _floor(self, hit: Hit, memory: bool) -> float:
-        """The relevance it needs, unless it holds the words of the question."""
+        """The relevance it needs; none if it holds the words of the query."""
         if _covered([hit]) >= self.unless_covered:
             return 0.0
         return self.below if memory else self.said
 
     def _has_nothing(self, hit: Hit) -> bool:
-        """Whether nothing in it meets the question. In a long text a word that is like one of the question is found by chance; in
-        a turn it tells something, and so do the time that is named and that it answers a turn that fits."""
+        """Whether nothing in it meets the query. In a long text, a word similar to one of the query is found by chance; in a
+        turn it is evidence, and so are the requested time and that it answers a turn that fits."""
         found = {signal.name: signal.value for signal in hit.signals}
         if any(found.get(name, 0.0) > 0 for name in MEETS) or found.get("meaning", 0.0) >= self.near:
             return False
@@ -152,13 +152,13 @@ class DropUnlikely:
 
 
 def _replies(record: Record, first: Record) -> bool:
-    """Whether it is the turn directly behind a question: an answer need not repeat its words."""
+    """Whether it is the turn directly after a question: an answer need not repeat its words."""
     asks = first.kind == "turn" and first.text.rstrip().endswith("?")
     return asks and (record.number, record.provenance.session) == (first.number + 1, first.provenance.session)
 
 
 def _covered(hits: Sequence[Hit]) -> float:
-    """The most of a question's words that one of them holds."""
+    """The highest share of the query's words that one of the hits holds."""
     return max((signal.value for hit in hits for signal in hit.signals if signal.name == "words"), default=0.0)
 
 
@@ -168,7 +168,7 @@ def _is_memory(hit: Hit, tools: Tools) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class DropWeak:
-    """Drops hits far weaker than the best: a tail of chance matches teaches a reader to ignore the answer."""
+    """Drops hits far weaker than the best: a tail of chance matches teaches readers to ignore the answer."""
 
     share: float
     optional: bool = True
@@ -182,9 +182,9 @@ class DropWeak:
 
 @dataclass(frozen=True, slots=True)
 class KeepClose:
-    """The best, and then each next as long as it keeps up with the best and with the one before it: the gate for prompts
-    that no one reviews before they are sent. What a judge chose has passed it. What a kept one leads to over a link cannot keep
-    up, since every step hands on less; it needs a part of the best score of its own."""
+    """The gate for prompts that no one reviews before they are sent: keeps the best, then each next hit as long as it keeps up
+    with the best and with its predecessor. What a judge chose has passed already. Memories reached by a link cannot keep up,
+    since every step passes on less; they need only a share of the best score (`linked`)."""
 
     of_best: float = 0.90
     of_previous: float = 0.95
@@ -192,7 +192,7 @@ class KeepClose:
     linked: float = 1.0
 
     def __call__(self, search: Search, tools: Tools) -> Search:
-        if search.min_relevance == 0:  # the caller wants all that was found
+        if search.min_relevance == 0:  # the caller wants everything
             return search
         best = ordered(search.hits)
         kept = best[: self.most] if search.judged else self._close(best)
@@ -216,7 +216,7 @@ class KeepClose:
 
 @dataclass(frozen=True, slots=True)
 class KeepBest:
-    """The best `limit`, in order. So many pinned ones of what was found stand first; the trace names the others."""
+    """The best `limit`, in order. Up to `pinned` of the pinned hits come first; the trace names the other pinned ones."""
 
     pinned: int = 0
 
@@ -239,7 +239,7 @@ def _too_many(pins: Sequence[Hit], first: int) -> str | None:
 
 @dataclass(frozen=True, slots=True)
 class KeepTop:
-    """So many of the best, and the pinned ones; the stages after it choose among them."""
+    """The best `most`, and the pinned ones; later stages choose among them."""
 
     most: int = 15
 
@@ -252,7 +252,7 @@ class KeepTop:
 
 @dataclass(frozen=True, slots=True)
 class DropTail:
-    """Drops the weak tail of three or more hits: what scores under half the median, or the lowest 30 %. Pinned memories stay."""
+    """Drops the weak tail of three or more hits: those under half the median, or the lowest 30 %. Pinned memories stay."""
 
     rule: str = "median"  # or "lowest"
     share: float = 0.3  # of the hits, for "lowest"
@@ -264,7 +264,7 @@ class DropTail:
         best = ordered(search.hits)
         if self.rule == "median":
             bar = (best[(len(best) - 1) // 2].score + best[len(best) // 2].score) / 4  # half the median
-            # What has exactly half stays, however its factors were rounded.
+            # Exactly half stays, however its factors were rounded.
             weak = [hit for hit in best if hit.score < bar * (1 - 1e-9)]
             because = f"under {bar:.3f}, half the median"
         else:
@@ -278,7 +278,7 @@ class DropTail:
 
 
 def not_believed(record: Record, search: Search, tools: Tools) -> str | None:
-    """Why it does not hold at the moment that is asked about; None if it does."""
+    """Why it does not hold at the requested moment; None if it does."""
     moment, times = search.as_of or search.now, record.times
     if search.as_of is None and record.state != "active":
         return None  # a search of the archive wants what no longer holds
@@ -299,8 +299,8 @@ def _not_yet_or_no_more(record: Record, moment: datetime, search: Search, tools:
 
 
 def _forgotten_then(record: Record, moment: datetime, store: Store) -> bool:
-    """The journal knows: the first change of state after the moment says what the state was at it."""
-    whole = record.superseded_by or record.id  # the past text of a memory was forgotten with it
+    """Whether it was forgotten at that moment: the first later change of state in the journal records the state before it."""
+    whole = record.superseded_by or record.id  # an earlier text of a memory was forgotten together with it
     for event in store.journal(record=whole):
         if event.at > moment and event.before is not None and "state" in event.before:
             return bool(event.before["state"] != "active")
@@ -312,8 +312,8 @@ def _forgotten_then(record: Record, moment: datetime, store: Store) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class OneVoice:
-    """Puts what a voice says beyond its first word behind the verified memories, and drops what repeats a better hit. It
-    stands right before `keep_best` and looks until so many are left as were asked for: what comes after is not shown."""
+    """Moves what a voice says beyond its first hit behind the verified memories, and drops what repeats a better hit. It runs
+    right before `keep_best` and looks only until as many are left as requested, since no more are shown."""
 
     voices: ClassVar[bool] = True
 
@@ -333,13 +333,14 @@ class OneVoice:
 
     @staticmethod
     def _is_answered(heard: "Heard", top: float, search: Search) -> bool:
-        """Whether verified memories answer the question, and only what has a fair chance is wanted: then a voice has one word."""
+        """Whether verified memories answer the query and only hits with a fair chance are wanted: then each voice gets one hit
+        only."""
         few = search.chance is not None and search.min_relevance is None
         return few and any(vouched_for(hit.record) and hit.score >= ANSWERS * top for hit in heard.first)
 
     @staticmethod
     def _behind(heard: "Heard", top: float) -> list[Hit]:
-        """Those that have to stand back, in their order, behind the last verified memory that may be the answer."""
+        """Those that must stand back, in their order, behind the last verified memory that may be the answer."""
         back = [*heard.behind, *heard.rest]
         verified = [hit.score for hit in heard.first if vouched_for(hit.record)]
         scores = [score for score in verified if score >= CANDIDATE * top]
@@ -350,7 +351,7 @@ class OneVoice:
 
     @staticmethod
     def _once_more(search: Search, heard: "Heard", tools: Tools) -> Search:
-        """The question is to be asked again among what is verified, if there is any of that."""
+        """Requests a second pass among verified memories, if there are any."""
         verified = search.where.also("verified", "eq", True)
         here = verified.also("scope", "in", tuple({shelf.scope for shelf in search.shelves}))
         if not tools.store.find(here, Order("number"), 1):
@@ -363,7 +364,7 @@ class OneVoice:
 
 @dataclass(frozen=True, slots=True)
 class Spread:
-    """At most so many from one session, so that one long day does not answer everything. Pinned memories stay."""
+    """At most `most` from one session, so that one long day does not answer everything. Pinned memories stay."""
 
     most: int = 2
     optional: ClassVar[bool] = True
@@ -381,8 +382,8 @@ class Spread:
 
 @dataclass(frozen=True, slots=True)
 class SayOnce:
-    """Of hits that say nearly the same about the same files only the best is shown, and rather one that somebody vouches for.
-    Pinned memories stay. With this stage a prompt as a whole says things once."""
+    """Of hits that say nearly the same about the same files, keeps only the best, preferably one that somebody vouches for.
+    Pinned memories stay. With this stage in a design, each prompt as a whole says things once."""
 
     optional: ClassVar[bool] = True
     once: ClassVar[bool] = True
@@ -399,26 +400,26 @@ class SayOnce:
 
 
 class Heard:
-    """The hits of an answer by whether they may stand where their score puts them, best first."""
+    """Sorts the hits, best first, by whether they may stand where their score puts them."""
 
     def __init__(self, search: Search, most: int) -> None:
-        self.first: list[Hit] = []  # verified memories, and the first word of each voice
-        self.behind: list[Hit] = []  # what the voices say besides
-        self.rest: list[Hit] = []  # what is shown in no case, and therefore not compared
-        self.lost: dict[str, str] = {}  # what only repeats, and why
+        self.first: list[Hit] = []  # verified memories, and the first hit of each voice
+        self.behind: list[Hit] = []  # what else the voices say
+        self.rest: list[Hit] = []  # never shown, and therefore not compared
+        self.lost: dict[str, str] = {}  # mere repetitions, and of what
         self._search, self._most = search, most
         self._doors: set[tuple[str, str]] = set()
         self._said, self._saying = Said(), list[Record]()
 
     @property
     def crowded(self) -> bool:
-        """Whether so many had to stand back that others may have been kept out, in the first pass, with time for another."""
+        """Whether this is the first pass, so many had to stand back that others may have been kept out, and time is left."""
         many = len(self.behind) + len(self.rest) + len(self.lost)
         back = bool(self.behind or self.rest or self.lost) and (many > KEPT_OUT or len(self.first) < KEPT_OUT)
         return back and self._search.heard is None and self._search.left() != 0
 
     def take(self, hit: Hit) -> None:
-        """The next best."""
+        """Adds the next best hit."""
         if vouched_for(hit.record):
             self.first.append(hit)
         elif len(self.first) + len(self.behind) >= self._search.limit:
@@ -432,7 +433,8 @@ class Heard:
             self.behind.append(hit)
 
     def _said_before(self, record: Record) -> str | None:
-        """Why it adds nothing to those that nobody vouches for either; None if it does, and then it is one of them."""
+        """Why it adds nothing to other unvouched hits; if it does add something, it is recorded as one of them, and the result
+        is None."""
         claim = claim_of(record.text)
         place = self._said.find(claim)
         other = self._saying[place] if place is not None else self._spelled_like(record)
@@ -443,7 +445,8 @@ class Heard:
         return None
 
     def _spelled_like(self, record: Record) -> Record | None:
-        """Most of the letters are the same: another number or name is another claim, but for a tool's it is the same voice."""
+        """A record with mostly the same letters. Usually another number or name is another claim, but from a machine it is the
+        same voice."""
         if record.origin not in MACHINES:
             return None
         others = [other for other in self._saying if other.origin == record.origin][:MOST_COMPARED]
@@ -451,7 +454,7 @@ class Heard:
 
 
 def door_of(record: Record) -> tuple[str, str]:
-    """Where it came in, as the engine stamped it."""
+    """Where it came in, as stamped by the engine."""
     return record.provenance.surface, record.origin
 
 
@@ -467,8 +470,8 @@ def _trigrams(text: str) -> frozenset[str]:
 
 
 def rescored(hit: Hit, score: float, name: str) -> Hit:
-    """The hit with that score, and under this name what made the difference."""
-    if hit.score <= 0 or isclose(score, hit.score, rel_tol=1e-12):  # a rounding makes no difference
+    """The hit with this score; `name` shows what made the difference."""
+    if hit.score <= 0 or isclose(score, hit.score, rel_tol=1e-12):  # just rounding
         return hit
     factor = score / hit.score
     if "relevance" not in hit.why:

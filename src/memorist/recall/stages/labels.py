@@ -1,9 +1,9 @@
-"""What a memory is, as words of a question: "warning zebra" asks for zebras, and for warnings.
+"""Kinds and sources as words of a query: "warning zebra" asks for zebras, and for warnings.
 
-A kind is in no index row: as a word there it would make "error" worth nothing in a project full of errors. So it counts beside
-the words, and the less the more of what was found is of that kind. The same holds for where a memory came from, in a design
-that asks for that.
-Memories that nothing but their kind or source speaks for are looked up only where words found few, or were not asked for.
+A kind is not in the word index: there, "error" would be worthless in a project full of errors. Instead it counts in addition
+to the words, and less the more of the found records are of that kind. The same holds for the source of a memory, in designs
+that ask for it. Memories that match by nothing but kind or source are looked up only if the words found too few or the query
+names nothing else.
 """
 
 from collections.abc import Collection, Mapping, Sequence, Set
@@ -18,9 +18,9 @@ from memorist.store.where import Order, Where
 from memorist.text.bm25 import idf
 from memorist.text.words import terms
 
-LABEL = 0.5  # what a label counts beside a word of the text
-LOOKED_UP = 50  # memories that only their kind or their source speaks for, the newest
-# The founding document's words for where a memory came from, and the origins among which such memories are.
+LABEL = 0.5  # the weight of a label relative to a word of the text
+LOOKED_UP = 50  # newest memories that match only by kind or source
+# The founding document's words for the source of a memory, and the origins such memories can have.
 SOURCES: Mapping[str, tuple[str, ...]] = {
     "conversation": ("user",),
     "agent": ("agent",),
@@ -43,17 +43,17 @@ def source_of(record: Record) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Labels:
-    """The kinds and the sources that a question names."""
+    """The kinds and sources that a query names."""
 
     kinds: frozenset[str] = frozenset()
     sources: frozenset[str] = frozenset()
-    alone: bool = False  # the question names nothing else
+    alone: bool = False  # the query names nothing else
 
     @classmethod
     def of(cls, asked: Sequence[str], kinds: Mapping[str, Kind], source: bool = False) -> "Labels":
         named = _named(tuple(kinds), asked)
         came = _named(tuple(SOURCES), asked) if source else named
-        if not named and not came:  # as most questions: this stands on the way of every one
+        if not named and not came:  # as for most queries; this runs on every one of them
             return NO_LABELS
         alone = any(words_of(name).issuperset(asked) for name in named | came)
         recalled = frozenset(name for name in and_like(named) if kinds[name].recalled)
@@ -63,11 +63,12 @@ class Labels:
         return bool(self.kinds or self.sources)
 
     def on(self, record: Record) -> int:
-        """How many of them a record carries."""
+        """How many of these labels a record carries."""
         return (record.kind in self.kinds) + (bool(self.sources) and source_of(record) in self.sources)
 
     def look_up(self, found: int, search: Search, tools: Tools) -> list[Record]:
-        """Records that carry one, the newest of each sort, where words found only so many."""
+        """The newest records of each named kind or source, if the words found too few (`found`) or the query names nothing
+        else."""
         if not self or not (self.alone or found < search.limit):
             return []
         scopes = tuple({shelf.scope for shelf in search.shelves if shelf.layer != ARCHIVE})
@@ -78,7 +79,7 @@ class Labels:
 
 
 def and_like(named: Set[str]) -> frozenset[str]:
-    """These kinds, and those that mean the same: who asks for discoveries means notes on them too."""
+    """These kinds, and those that mean the same: a query for discoveries means notes on them too."""
     return frozenset(named) | {kind for pair in LIKE.items() if not named.isdisjoint(pair) for kind in pair}
 
 
@@ -90,13 +91,13 @@ NO_LABELS = Labels()
 
 
 def share(carrying: int, among: int, whole: float, asked: Sequence[str]) -> float:
-    """How much of a question a label covers that so many carry, among so many that were found: half of what a word would that
-    as many held. `whole` is all of the question, by BM25; 0 where no word of it was found."""
+    """How much of a query a label covers if `carrying` of `among` found records carry it: half of what a word would that as
+    many held. `whole` is the BM25 weight of the whole query; 0 if none of its words was found."""
     return LABEL * idf(carrying, among) / whole if whole else LABEL / len(asked)
 
 
 def _named(names: tuple[str, ...], asked: Sequence[str]) -> frozenset[str]:
-    """Those of these names whose words are all among those that are asked for."""
+    """Those of `names` whose words all occur in the query."""
     by_word = _by_word(names)
     likely = {name for term in asked if term in by_word for name in by_word[term]}
     return frozenset(name for name in likely if words_of(name).issubset(asked))

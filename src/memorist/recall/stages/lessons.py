@@ -1,18 +1,19 @@
-"""What was learnt from questions like this one: memories that were useful for them, and memories that were beside the point.
+"""What was learnt from similar queries: which memories were useful for them, and which were beside the point.
 
-Two questions are like each other by words and by meaning. Meaning alone is not enough: "what are my migraine triggers?" and
-"which preventive am I on for migraine?" have a cosine of 0.92 and ask for different things. To lower a memory that would be
-right is worse than to show one too many, so a lesson against a memory wants shared words, and one for it only gains by them.
-Questions are compared by the built-in table, whichever embedder a store has: its cosines are known, and it costs next to
+Two queries are similar if they are so by words and by meaning. Meaning alone is not enough: "what are my migraine triggers?"
+and "which preventive am I on for migraine?" have a cosine of 0.92 and ask for different things. Lowering a memory that would
+be right is worse than showing one too many, so a lesson against a memory requires shared words, while one for it only gains by
+them. Queries are compared with the built-in table, whichever embedder a store has: its cosines are known, and it costs next to
 nothing. Without vectors, most of the words must be shared.
 
-A lesson moves the log-odds of a hit, three verdicts by 4.5 at most, while its relevance stays what it is. What three verdicts
-said is kept in any case: such a hit stands behind the best of the others, or among the first three. Four things bound it:
+A lesson moves the log-odds of a hit, by at most 4.5 for three verdicts, while its relevance stays as it is. From a certain
+strength on, a lesson always prevails: such a hit stands behind the best of the others, or among the first three. Four limits
+apply:
 
-- a pinned memory is never lowered, and one that leads goes on leading;
-- where the user said something about the question, others bring it to nothing at most, never to the contrary;
-- what others say against what the user said puts it behind another hit, and no further;
-- what nobody vouches for is not lifted by what others say.
+- a pinned memory is never lowered, and a leading one keeps leading;
+- if the user gave a verdict, those of others can cancel it at most, never reverse it;
+- what others say against the user's own words moves these behind another hit, and no further;
+- verdicts of others do not lift a memory that nobody vouches for.
 """
 
 import math
@@ -35,24 +36,24 @@ from memorist.worth import held_up, log_odds, logistic, vouched_for
 if TYPE_CHECKING:
     from memorist.models.embed import Floats
 
-ORDINARY, ALIKE = 0.45, 0.8  # cosines: of two questions that may be anything, and of two that ask the same
-MOSTLY = 0.6  # of all the words of two questions, where words are all there is to compare
-SHARED = 1.8  # two that share so many of their words, upside down, share enough
-VERDICT, ENOUGH = 3, 3.0  # thirds of a verdict, and verdicts that count
-STEP = 1.5  # log-odds of a verdict
-SURE = 2.0  # verdicts from which on a lesson is kept in any case
+ORDINARY, ALIKE = 0.45, 0.8  # cosines: of two queries that may be anything, and of two that ask the same
+MOSTLY = 0.6  # the share of all words of two queries, if there are only words to compare
+SHARED = 1.8  # factor of the share of common words; from 1 on, they share enough
+VERDICT, ENOUGH = 3, 3.0  # how many units make a verdict, and how many verdicts count at most
+STEP = 1.5  # log-odds of one verdict
+SURE = 2.0  # verdicts from which a lesson always prevails
 FIRST = 3  # places
-AHEAD = 0.02  # log-odds by which a hit stands before another
+AHEAD = 0.02  # log-odds by which one hit is put before another
 STRONGEST = 20  # memories that are looked at
-BROUGHT = 1.0  # verdicts for which a memory is shown that was not found
-UNFOUND = 0.05  # its relevance then
+BROUGHT = 1.0  # verdicts from which a memory is shown even if it was not found
+UNFOUND = 0.05  # the relevance of such a memory
 NOTHING_ALIKE = 0.0, 0.0
-Scores = Mapping[str, float]  # by the ids of memories
+Scores = Mapping[str, float]  # by memory id
 
 
 @dataclass(frozen=True, slots=True)
 class Learnt:
-    """Looks up what was learnt from questions like this one, so that memories which were useful for them are looked at."""
+    """Looks up what was learnt from similar queries, so that memories which were useful for them are considered."""
 
     one_moment: ClassVar[bool] = True
 
@@ -67,7 +68,7 @@ class Learnt:
 
 
 def _held_here(search: Search, tools: Tools) -> list[Lesson]:
-    """Those of the project in which it is asked that came from places which this question reads, too."""
+    """The lessons of the current project whose answers came only from places that this query reads too."""
     who = search.where.access
     if who.home is None or not who.may_read(who.home):
         return []
@@ -77,7 +78,7 @@ def _held_here(search: Search, tools: Tools) -> list[Lesson]:
 
 
 def _taught(asked: str, lessons: Sequence[Lesson], search: Search) -> dict[str, Taught]:
-    """What these lessons say of each memory, by its id."""
+    """What these lessons say about each memory, by its id."""
     found: dict[str, Taught] = {}
     likenesses = likeness(asked, tuple(each.question for each in lessons), bool(search.asked.vectors))
     for lesson, (for_it, against) in zip(lessons, likenesses, strict=True):
@@ -97,7 +98,7 @@ def _bounded(verdicts: float) -> float:
 
 
 def _told(taught: Mapping[int, Taught]) -> str | None:
-    """Whoever asks reads every place that the answers to those questions came from."""
+    """For the trace. Earlier queries may be quoted, since this one reads every place that their answers came from."""
     said = [f"[id:{number}] from “{each.question[:80]}”" for number, each in sorted(taught.items())]
     more = f" and {len(said) - FIRST} more" if len(said) > FIRST else ""
     return f"learnt: {', '.join(said[:FIRST])}{more}" if said else None
@@ -107,7 +108,7 @@ def _told(taught: Mapping[int, Taught]) -> str | None:
 
 
 def likeness(asked: str, others: tuple[str, ...], by_meaning: bool) -> Iterator[tuple[float, float]]:
-    """How like each of the others is to what is asked, from 0 to 1: for a lesson for a memory, and for one against it.
+    """How similar each of the others is to the query, from 0 to 1: for a lesson in favour of a memory, and for one against it.
 
     >>> same, other = likeness("Where does Anna live?", ("In which city does Anna live?", "Who is the captain?"), True)
     >>> same[1] > 0.9, other[0] < 0.1
@@ -127,7 +128,7 @@ def likeness(asked: str, others: tuple[str, ...], by_meaning: bool) -> Iterator[
 
 
 def _near(asked: str, others: tuple[str, ...]) -> list[float | None]:
-    """How near they are in meaning, from 0 to 1; None where the table knows nothing of one of the two."""
+    """How near they are in meaning, from 0 to 1; None if the table knows nothing of one of the two."""
     cosines = _meaning(others) @ _meaning((asked,))[0]
     return [
         None if cosine == 0 else 0.0 if cosine <= ORDINARY else min(1.0, (cosine - ORDINARY) / (ALIKE - ORDINARY))
@@ -152,7 +153,7 @@ def _meaning(questions: tuple[str, ...]) -> "Floats | Any":
 
 @dataclass(frozen=True, slots=True)
 class Lessons:
-    """Lifts what was useful for a question like this one, and lowers what was beside the point; `why` shows by how much."""
+    """Lifts what was useful for similar queries and lowers what was beside the point; `why` shows by how much."""
 
     def __call__(self, search: Search, tools: Tools) -> Search:
         if not search.taught:
@@ -167,7 +168,7 @@ class Lessons:
 
 
 def _verdicts(record: Record, taught: Taught) -> float:
-    """How many verdicts speak for it, or against it, once it is settled who may say so."""
+    """How many verdicts count for it, or below zero against it, after applying the limits on who may say so."""
     users, others = taught.users, taught.others
     if others > 0 and not vouched_for(record):
         others = 0.0
@@ -177,7 +178,7 @@ def _verdicts(record: Record, taught: Taught) -> float:
 
 
 def _moved(hit: Hit, search: Search) -> float:
-    """Its score with the log-odds of what was learnt. What others say against the user's word only changes its place."""
+    """Its score with the log-odds of the lesson added. What others say against the user's own words only changes its place."""
     taught = search.taught.get(hit.record.number)
     if taught is None:
         return hit.score
@@ -188,12 +189,12 @@ def _moved(hit: Hit, search: Search) -> float:
 
 
 def _lifted(chance: float, by: float) -> float:
-    """The chance with so much more log-odds."""
+    """The chance with `by` added to its log-odds."""
     return logistic(math.log(chance / (1 - chance)) + by) if 0 < chance < 1 else chance
 
 
 def _placed(scores: Scores, hits: Sequence[Hit], says: Scores) -> Scores:
-    """The scores, with what is sure in its place, and nothing lifted over a pinned memory that leads."""
+    """The scores, with strong lessons prevailing and nothing lifted over a leading pinned memory."""
     scores = _sunk(scores, {id for id, verdicts in says.items() if verdicts <= -SURE})
     sure = [id for id, verdicts in says.items() if verdicts >= SURE]
     scores = _risen(scores, sorted(sure, key=lambda id: (-says[id], -scores[id], id))[:FIRST])
@@ -201,20 +202,20 @@ def _placed(scores: Scores, hits: Sequence[Hit], says: Scores) -> Scores:
 
 
 def _sunk(scores: Scores, down: Set[str]) -> Scores:
-    """These stand behind the best of the others."""
+    """Moves these behind the best of the others."""
     best = max((score for id, score in scores.items() if id not in down), default=1.0)
     return {id: min(score, BEHIND * best) if id in down else score for id, score in scores.items()}
 
 
 def _risen(scores: Scores, up: Sequence[str]) -> Scores:
-    """These stand among the first three."""
+    """Moves these among the first three."""
     rest = sorted((score for id, score in scores.items() if id not in up), reverse=True)
     bar = _lifted(rest[FIRST - len(up)], AHEAD) if len(rest) > FIRST - len(up) else 0.0
     return {id: max(score, bar) if id in up else score for id, score in scores.items()}
 
 
 def _led(scores: Scores, hits: Sequence[Hit], lifted: Set[str]) -> Scores:
-    """These stay behind the best pinned memory, if they were."""
+    """Keeps the lifted hits behind the best pinned memory if they stood behind it before."""
     pinned = max((hit for hit in hits if held_up(hit.record)), key=attrgetter("score"), default=None)
     if pinned is None:
         return scores
@@ -224,7 +225,7 @@ def _led(scores: Scores, hits: Sequence[Hit], lifted: Set[str]) -> Scores:
 
 
 def _brought(search: Search, tools: Tools) -> list[Hit]:
-    """Memories that are known to be useful for such a question, and were not found or given up: they are shown all the same."""
+    """Memories known to be useful for such a query that were not found or were dropped; they are shown nevertheless."""
     there = {hit.record.number for hit in search.hits}
     missing = [number for number in search.wanted if number not in there]
     records = tools.store.get(sorted(missing), search.where) if missing else []

@@ -1,8 +1,8 @@
-"""Among memories that say nearly the same about the same thing, the one that was stated last comes first.
+"""Of memories that say nearly the same about the same thing, the one stated last comes first.
 
 That Anna lives in Lima, stated in May, is a better answer than that she lives in Rome, stated in March, however well either
-fits the question. Whether one takes the place of another is read off the two texts (`models/pairs.py`, `text/claims.py`):
-recency alone would put every newer note before every better one.
+fits the query. Whether one memory takes the place of another is decided from the two texts (`models/pairs.py`,
+`text/claims.py`); recency alone would put every newer note before every better one.
 """
 
 from collections.abc import Mapping, Sequence
@@ -22,21 +22,22 @@ from memorist.text.gist import TELLING_OF_CHANGE, gist, glance
 from memorist.worth import held_up, log_odds, vouched_for
 
 FAR = 4.0  # log-odds between an older hit and a newer one that fits far less
-WEAK = 2.5  # log-odds behind the best: who is so far behind is outdone anyhow
-BEHIND = 0.999  # of the score of the newer one: directly behind it
+WEAK = 2.5  # log-odds behind the best: hits further behind are beaten anyway
+BEHIND = 0.999  # of the newer one's score: directly behind it
 
 
 @dataclass(frozen=True, slots=True)
 class NewestFirst:
-    """Puts a newer hit before one whose place it seems to take, with the better score of the two, and the older one directly
-    behind it. Only where that is sure enough to call them a contradiction, the newer one says which it `replaces`, and the
-    older one that it is `outdated`. Turns stay in their order: a talk has one of its own.
+    """Puts a newer hit before an older one whose place it seems to take, with the better score of the two, and the older one
+    directly behind it. Only if that is certain enough to call them a contradiction does the newer one say what it `replaces`,
+    and the older one that it is `outdated`. Turns keep their order: a talk has one of its own.
 
-    How sure one must be depends on how much better the older one fits the question: who asks for tea is not answered with
-    what was said of coffee later. Who is named in the question is not outdone by somebody else. What a hit is known to
-    contradict comes with it, if it is newer, however little it has of the question."""
+    How certain it must be depends on how much better the older one fits the query: a query about tea is not answered with what
+    was said later about coffee. A memory of somebody whom the query names is not outdone by one of somebody else. A newer
+    memory known to contradict a hit is added, however little it shares with the query.
+    """
 
-    most: int = 10  # hits that are looked at, the best
+    most: int = 10  # the best hits, which are looked at
     optional: bool = True
 
     def __call__(self, search: Search, tools: Tools) -> Search:
@@ -59,9 +60,9 @@ def _with_newer(best: Sequence[Hit], search: Search, tools: Tools) -> list[Hit]:
 
 
 def _lifted(best: Sequence[Hit], search: Search, tools: Tools) -> list[Hit]:
-    """Newer memories that contradict one of the best and may take its place, with its score: they say the same in other words
-    than were asked. Whether one of them was found by itself depends on how much else there is and how many were asked for; the
-    answer must not."""
+    """Newer memories that contradict one of the best and may take its place, with its score: they say in other words what was
+    asked for. Whether such a memory was found by itself depends on how much else there is and on the limit; the answer must
+    not."""
     found = {hit.record.id: hit for hit in best}
     contradicted = _contradicted(best, found)
     lifted = list[Hit]()
@@ -75,7 +76,7 @@ def _lifted(best: Sequence[Hit], search: Search, tools: Tools) -> list[Hit]:
 
 
 def _contradicted(best: Sequence[Hit], found: Mapping[str, Hit]) -> dict[str, Hit]:
-    """By the id of each that contradicts one of the best and stands behind it, the best of these."""
+    """For each memory that contradicts one of the best and ranks behind it: the best such hit, by the memory's id."""
     told = [(id, hit) for hit in reversed(best) for id in hit.conflicts]
     return {id: hit for id, hit in told if id not in found or found[id].score < hit.score}
 
@@ -96,11 +97,11 @@ def _key(record: Record) -> tuple[datetime, int]:
 
 class Newer(NamedTuple):
     hit: Hit
-    sure: bool  # enough to say that the older one is outdated
+    sure: bool  # certain enough to say that the older one is outdated
 
 
 def _replaced(by_time: Sequence[Hit], question: str) -> dict[str, Newer]:
-    """The id of each that was stated anew, with the newest of those that took its place."""
+    """The hits that were stated anew: by the id of each, the newest of those that took its place."""
     found: dict[str, Newer] = {}
     levels = [log_odds(hit.score) for hit in by_time]
     best = max(levels, default=0.0)
@@ -116,8 +117,8 @@ def _replaced(by_time: Sequence[Hit], question: str) -> dict[str, Newer]:
 
 
 def _takes_the_place(new: Hit, old: Hit, better: float, question: str) -> bool:
-    """Whether the newer one is to be shown first, where the older one fits so much better. What nobody vouches for makes nothing
-    outdated that a person or an agent stands for, nothing does so to a pin, and two people may both say "I live in …"."""
+    """Whether the newer one is shown first, although the older one fits better by `better`. A memory that nobody vouches for
+    makes no vouched-for memory outdated, only a pin can outdate a pin, and two people may both say "I live in …"."""
     was, now = old.record, new.record
     flagged = now.id in old.conflicts
     if not (flagged or _may_take_it(new, old, better)) or not _may_come_first(now, was):
@@ -129,26 +130,27 @@ def _takes_the_place(new: Hit, old: Hit, better: float, question: str) -> bool:
 
 
 def _may_take_it(new: Hit, old: Hit, better: float) -> bool:
-    """Whether it is worth reading them closely; it seldom is. What is first already can only be called outdated by it, and
-    hardly anything is so sure that it outdoes what fits the question far better."""
+    """Whether the pair is worth a closer look, which is seldom. A hit that is first already could only gain the mark that the
+    older one is outdated, and hardly anything is certain enough to outdo what fits the query far better."""
     was, now = old.record.text, new.record.text
     if (old.score > new.score and better > FAR) or not pairs.meet(was, now):
         return False
     if not (old.score > new.score or glance(now).tells or slots_in(now)):
         return False
-    # Whether the classifier or a rule could say so at all: what most pairs are left out by is looked at first.
+    # Whether the classifier or a rule could decide so at all; this check first, since it excludes most pairs.
     return pairs.may_reach(was, now, pairs.least("order") + max(0.0, better)) or bool(_another_value(was, now))
 
 
 def _may_come_first(now: Record, was: Record) -> bool:
-    """Whether they lie in one place, no less speaks for the newer one, and it may be the later one, for which a glance does."""
+    """Whether both lie in the same place, the newer one has at least as much standing, and it may have been stated later. A
+    quick glance at its text is enough here."""
     if (now.scope, now.home) != (was.scope, was.home) or _weight(was) > _weight(now):
         return False
     return now.times.stated > was.times.stated or not glance(now.text).cues.isdisjoint(TELLING_OF_CHANGE)
 
 
 def _stated_later(now: Record, was: Record) -> bool:
-    """Of two that were stated at once, such as the lines of a list, only one that tells of a change is the later one."""
+    """Of two stated at the same time, such as lines of a list, only one that speaks of a change counts as later."""
     return now.times.stated > was.times.stated or gist(now.text).tells
 
 
@@ -164,7 +166,7 @@ def _says_so(new: Hit, old: Hit, flagged: bool, better: float) -> bool:
 
 
 def _another_value(was: str, now: str) -> bool | None:
-    """What the rules say, where they can read both."""
+    """The verdict of the rules, if they can read both texts."""
     before = slots_in(was)
     after = slots_in(now) if before else ()
     if not before or not after:
@@ -173,14 +175,14 @@ def _another_value(was: str, now: str) -> bool | None:
 
 
 def _only_the_older(question: str, was: str, now: str) -> bool:
-    """Whether only the older one holds a name or a number of the question, and the newer one does not refer back to it."""
+    """Whether only the older one holds a name or number of the query, and the newer one does not refer back to it."""
     asked, before, after = gist(question), gist(was), gist(now)
     named = (asked.names | asked.digits | (asked.words & before.names)) & (before.words | before.digits)
     return not after.back and not named <= (after.words | after.digits)
 
 
 def _votes(record: Record) -> int:
-    """What helped before is only behind what has outdated it for certain."""
+    """A memory with more votes than its successor ranks behind it only if it is outdated for certain."""
     return record.counters.up - record.counters.down
 
 
@@ -189,7 +191,7 @@ def _weight(record: Record) -> int:
 
 
 def _moved(best: Sequence[Hit], taken: Mapping[str, Newer]) -> dict[str, Hit]:
-    """Every hit that changes: in the order of the best, each group with its newest at the place of its best."""
+    """All hits that change, in the order of the best; each group is led by its newest, at the place of its best."""
     scores = {hit.record.id: hit.score for hit in best}
     chances = {hit.record.id: hit.why.get("relevance", 0.0) for hit in best}
     for hit in best:
@@ -203,7 +205,7 @@ def _moved(best: Sequence[Hit], taken: Mapping[str, Newer]) -> dict[str, Hit]:
 
 
 def _placed(hit: Hit, score: float, relevance: float, taken: Mapping[str, Newer]) -> Hit:
-    """The hit at its place. What is put in front matters as much as what it stands before, and is kept as that would be."""
+    """The hit at its new place. A hit put in front matters as much as the one it precedes, and is kept as that would be."""
     newer = taken.get(hit.record.id)
     name = "newest" if newer is None else "outdated" if newer.sure else "older"
     why = {**hit.why, "relevance": relevance} if "relevance" in hit.why else hit.why
@@ -213,8 +215,8 @@ def _placed(hit: Hit, score: float, relevance: float, taken: Mapping[str, Newer]
 
 
 def _chain(hit: Hit, taken: Mapping[str, Newer]) -> list[Hit]:
-    """What took its place, the newest first, and itself last."""
+    """The hit and everything that took its place, newest first."""
     chain = [hit]
-    while chain[0].record.id in taken:  # it ends: each is newer than the one before
+    while chain[0].record.id in taken:  # ends, since each is newer than the one before
         chain.insert(0, taken[chain[0].record.id].hit)
     return chain

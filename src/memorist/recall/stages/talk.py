@@ -1,11 +1,11 @@
-"""What only a talk has: who is asked, the time that is named, and corrections.
+"""What only conversations have: who is asked about, the time that is named, and corrections.
 
-"You" is the assistant and "I" the user, so a question for what you advised prefers an assistant's turns. A named day, week or
-month is a window first: turns inside it are gathered even if they share little with the question, and have a signal of their
-own beside the one that fades (`when`). Its words are not looked for then, and where hardly any others are left ("what did I do
-today?") the time decides. Where the same was asked before, what was answered then comes before the question, whose words are all
-that it has; and what a tool printed comes after what people and assistants said. And what was corrected a moment later is never
-shown without saying so.
+"You" is the assistant and "I" the user, so a query for what you advised prefers an assistant's turns. A named day, week or
+month is a window: turns inside it are collected even if they share little with the query, and get a signal of their own,
+besides the one that fades (`when`). The words that name the time are then not searched for, and if hardly any others are left
+("what did I do today?"), the time decides. If the same was asked before, the answer given then comes before that question,
+which has nothing but its words. Tool output comes after what people and assistants said. And what was corrected a moment later
+is never shown without saying so.
 """
 
 import math
@@ -28,26 +28,26 @@ from memorist.text.dates import Span
 from memorist.text.words import query_terms, tells_something
 from memorist.text.words import terms as every_term
 
-MOST_WITHIN = 50  # turns of a window that are gathered by meaning, and as many by words
-ALONE = 4.0  # how much more the time counts where the question asks for nothing else
-THEN = 0.5  # log-odds of the best turn of the time, for such a question
-FOLLOWING, MOST_FOLLOWING = 0.15, 0.8  # how much more an answer counts for what stands before it
+MOST_WITHIN = 50  # turns of a window that are collected by meaning, and as many by words
+ALONE = 4.0  # how much more the time counts if the query asks for nothing else
+THEN = 0.5  # log-odds of the best turn of that time, for such a query
+FOLLOWING, MOST_FOLLOWING = 0.15, 0.8  # how much more an answer counts because of the turn before it
 BOTH = ("user", "assistant")
-# Words of a question that asks for a time and says nothing about what happened then.
+# Words of a query that asks for a time without saying what happened then.
 VAGUE = """do done happen happened happening go going went on up talk talked say said tell told speak spoke discuss discussed chat
 chatted mention mentioned conversation day thing things stuff anything something plan planned made
 gemacht machen mache passiert geschehen los war besprochen gesprochen geredet erzählt gesagt worüber erlebt vor geplant
 unternommen"""
-NEXT = 3  # turns in which a correction is looked for
-ANSWERED_WITHIN = 12  # turns in which the answer to a question is looked for: calls and results come first
-SAME = 0.8  # of the words of two questions that must be the same
-MOST_ASKED = 3  # turns that ask the same, and are looked at for their answers
-MOST_CORRECTED = 8  # of the best turns are looked at for one; each look costs a lookup of its neighbours
+NEXT = 3  # turns in which a correction is searched for
+ANSWERED_WITHIN = 12  # turns in which the answer to a question is searched for; tool calls and results come first
+SAME = 0.8  # the share of words that two queries must have in common
+MOST_ASKED = 3  # turns asking the same whose answers are looked for
+MOST_CORRECTED = 8  # best turns for which a correction is looked for; each costs a lookup of its neighbours
 
 
 def spoken(fact: Fact, asked: Asked, before: float = 0.0) -> list[tuple[str, float]]:
-    """The signals of a turn: that the one who was asked for said it, or the other one, and that it was said in the time that is
-    named. `before` is what the turn before it is worth: an assistant's answer follows the question."""
+    """The signals of a turn: that the role asked for said it (or the other one), and that it was said in the named time.
+    `before` is the worth of the turn before it: an assistant's answer follows the question."""
     found = []
     if asked.role is not None and fact.role in BOTH:
         follows = min(MOST_FOLLOWING, FOLLOWING * max(0.0, before)) if asked.role == "assistant" else 0.0
@@ -58,14 +58,14 @@ def spoken(fact: Fact, asked: Asked, before: float = 0.0) -> list[tuple[str, flo
 
 
 def inside(fact: Fact, asked: Asked) -> bool:
-    """Whether it is a turn of a time that the question names."""
+    """Whether it is a turn from a time that the query names."""
     return fact.session is not None and any(span.start <= fact.at < span.end for span in asked.spans)
 
 
 def timed(said: str, spans: Sequence[Span], search: Search) -> tuple[str, tuple[str, ...], bool]:
-    """What is looked for among turns where the question names a time: its text and its terms without the words of a time that moves
-    with whoever speaks ("today"), which turns of other days hold too; and whether it asks for hardly anything but a time. Among
-    memories these words count, because a note is not of the day that it speaks of."""
+    """What to search for among turns if the query names a time: text and terms without words for a time relative to the
+    speaker ("today"), which turns of other days contain too; and whether the query asks for hardly anything but a time. Among
+    memories these words count, because a note is not from the day that it is about."""
     if not spans or search.layers != (TURNS,):
         return said, search.terms, False
     left, then, every = said, set[str](), set(_vague())
@@ -85,7 +85,7 @@ def _vague() -> frozenset[str]:
 
 
 def within(search: Search, tools: Tools) -> set[int]:
-    """The turns of the times that the question names, by their numbers: those nearest to it, by meaning and by words."""
+    """The numbers of turns from the times that the query names: those nearest to it by meaning and by words."""
     if not search.asked.spans or TURNS not in search.layers:
         return set()
     return {number for span in search.asked.spans[:2] for number in _within(span, search, tools)}
@@ -107,8 +107,8 @@ def _within(span: Span, search: Search, tools: Tools) -> set[int]:
 
 @dataclass(frozen=True, slots=True)
 class Answered:
-    """Weighs what tools printed less than what was said, and a turn that only asks the same less than what was answered to it,
-    which takes its place; `why` names each."""
+    """Lowers tool output compared with what was said, and a turn that only asks the same compared with its answer, which takes
+    its place; `why` names each."""
 
     tool: float = 0.8
     asked: float = 0.8
@@ -140,13 +140,14 @@ def _asks_the_same(record: Record, search: Search) -> bool:
 
 
 def _answers(asking: Sequence[Hit], search: Search, tools: Tools) -> list[Hit]:
-    """What was said to these questions last, each as relevant as its question and the results that it was drawn from."""
+    """The last thing said in reply to each of these questions, as relevant as the best of the question and the results it
+    rests on."""
     chains = _following([hit.record.number for hit in asking], ANSWERED_WITHIN, search, tools)
     held = _held(sorted({fact.number for chain in chains.values() for fact in chain}), search, tools)
     scores = {hit.record.number: hit.score for hit in search.hits}
     found = []
     for first, *then in chains.values():
-        said = _until(first.role, then)  # until whoever asked speaks again
+        said = _until(first.role, then)  # until the asker speaks again
         known = filter(None, (held.get(fact.number) for fact in said))
         spoken = [record for record in known if not _of_a_tool(record)]
         if spoken:
@@ -164,7 +165,7 @@ def _until(role: str | None, facts: Sequence[Fact]) -> Sequence[Fact]:
 
 @dataclass(frozen=True, slots=True)
 class Corrected:
-    """A correction travels with the turn that it corrects, directly behind it; `why` names both."""
+    """Puts the correction of a turn directly behind it; `why` names both."""
 
     optional: ClassVar[bool] = True
 
@@ -196,7 +197,7 @@ def _beside(record: Record, score: float, because: str) -> Hit:
 
 
 def _corrections(said: Sequence[Hit], search: Search, tools: Tools) -> dict[int, Record]:
-    """For each of these turns that was corrected the correction, by the turn's number."""
+    """The correction of each of these turns that was corrected, by the turn's number."""
     chains = _following([hit.record.number for hit in said], NEXT, search, tools)
     spoke = {
         number: [fact.number for fact in then if (fact.role, fact.speaker) == (first.role, first.speaker)]
@@ -217,7 +218,7 @@ def _held(numbers: Sequence[int], search: Search, tools: Tools) -> dict[int, Rec
 
 
 def _following(numbers: Sequence[int], most: int, search: Search, tools: Tools) -> dict[int, list[Fact]]:
-    """Each of these turns with the next few of its session."""
+    """Each of these turns with up to `most` following turns of its session."""
 
     def facts(wanted: Iterable[int]) -> dict[int, Fact]:
         return {fact.number: fact for fact in tools.store.facts(sorted(set(wanted)), search.shelves, search.where)}
@@ -233,7 +234,7 @@ def _following(numbers: Sequence[int], most: int, search: Search, tools: Tools) 
 
 
 def _corrected_by(said: Record, later: Iterable[Record]) -> Record | None:
-    """The last of what the same speaker said next that corrects it: it must follow at once, or speak of the same."""
+    """The last correction among what the same speaker said next. It must follow at once or share a term."""
     found, at_once = None, True
     for record in later:
         if corrects(record.text) and (at_once or not _terms(said).isdisjoint(_terms(record))):

@@ -1,12 +1,14 @@
-"""What comes up by itself: memories with triggers that occur in what is said (`text/triggers.py`), whatever their words score.
+"""Memories that come up by themselves because their triggers occur in the query (`text/triggers.py`), whatever their words
+score.
 
-A warning is of use before somebody asks for it, so it comes up although nothing else was found, and stands first. That is power
-over prompts, and bounded: a few at most, only memories that are confirmed and that do not read like orders to a model, and only
-those that the question could have found: its scopes, its filter, what holds at its moment.
+A warning is useful before somebody asks for it, so it comes up even if nothing else was found, and stands first. That is power
+over prompts, so it is bounded: only a few, only confirmed memories that do not read like orders to a model, and only those
+that the query could have found by scope, filter and validity.
 
-A store without triggers is asked for one setting. Where there are any, they are read again when that says that one was written;
-whatever comes up is read anew in any case. Words are looked for before patterns, those of important memories first, and patterns
-are compiled when they are looked for, in a time of the processor that is bounded: what was not looked for is told in the trace.
+For a store without triggers this costs one read of a setting. Otherwise the triggers are cached and read again when the
+setting says that one was written; the memories that come up are always read anew. Words are tried before patterns, those of
+important memories first. Patterns are compiled when they are tried, within a bounded processor time; the trace says what was
+not tried.
 """
 
 import time
@@ -30,29 +32,29 @@ from memorist.text.question import without_injected
 from memorist.text.triggers import FIRED, MOST_TRIGGERS, Occurring, Trigger, is_pattern, said_in, usable
 from memorist.worth import log_odds, logistic
 
-MOST_ARMED = 1000  # memories with triggers that a question looks at, the newest
-LONGEST_LOOK = 0.05  # seconds of the processor for all of them: who has to wait for it must not lose a warning
-LONGEST_MADE_READY = 0.25  # more of them, where patterns are to be compiled: a process does that once
-SURE_TO_SHOW = 0.9  # the score of what comes up, at least
-BETWEEN_FIRED = 0.1  # log-odds between those that come up together
-KEPT_SETS = 16  # sets of shelves of one store whose triggers are kept
+MOST_ARMED = 1000  # the newest memories with triggers that a query considers
+LONGEST_LOOK = 0.05  # processor seconds for all of them: waiting for a busy machine must not lose a warning
+LONGEST_MADE_READY = 0.25  # additional seconds to compile patterns, which a process does once
+SURE_TO_SHOW = 0.9  # the least score of what comes up
+BETWEEN_FIRED = 0.1  # log-odds between memories that come up together
+KEPT_SETS = 16  # sets of shelves per store whose triggers are cached
 
 
 class Armed(NamedTuple):
-    """A memory, and words or patterns that bring it up."""
+    """A memory, and the words or patterns that bring it up."""
 
     id: str
     said: tuple[str, ...]
 
 
-# What is armed on some shelves, and what the setting said then.
+# The armed memories by shelves, and the value of the setting when they were read.
 _KNOWN: "WeakKeyDictionary[Store, dict[tuple[Shelf, ...], tuple[str, list[Armed]]]]" = WeakKeyDictionary()
 
 
 @dataclass(frozen=True, slots=True)
 class Triggered:
-    """Puts memories whose triggers occur in the question, or in the names of the files at hand, before everything else. `why` has
-    `triggered`, and the trace says by what."""
+    """Puts memories before everything else if their triggers occur in the query or in the names of the files at hand. `why`
+    has `triggered`, and the trace says which trigger."""
 
     most: int = 3
 
@@ -72,7 +74,7 @@ class Triggered:
 
 
 def _told(fired: Sequence[tuple[Record, Trigger]], most: int, late: str | None) -> str | None:
-    """What the trace says: which came up, by what, and what was left out."""
+    """For the trace: which memories came up, by which trigger, and what was left out."""
     told = [f"[id:{record.number}] by {trigger.said!r}" for record, trigger in fired[:most]]
     if len(fired) > most:
         told.append(f"{len(fired) - most} more came up and are left out")
@@ -80,7 +82,7 @@ def _told(fired: Sequence[tuple[Record, Trigger]], most: int, late: str | None) 
 
 
 def _armed(shelves: tuple[Shelf, ...], setting: str, store: Store) -> list[Armed]:
-    """What may come up on these shelves. It is kept until a memory with triggers is written."""
+    """What may come up on these shelves, cached until a memory with triggers is written."""
     sets = _KNOWN.setdefault(store, {})
     known = sets.get(shelves)
     if known is None or known[0] != setting:
@@ -91,7 +93,7 @@ def _armed(shelves: tuple[Shelf, ...], setting: str, store: Store) -> list[Armed
 
 
 def _read(shelves: Sequence[Shelf], store: Store) -> list[Armed]:
-    """The words of all of them, and then their patterns, which take longer; the most important first."""
+    """The words of all of them, then their patterns, which take longer; the most important memories first."""
     scopes = tuple({shelf.scope for shelf in shelves})
     where = _may_fire(everywhere(shelves[0].space)).also("scope", "in", scopes)
     found = [each for each in store.find(where, Order("number"), MOST_ARMED) if shelf_of(each) in shelves]
@@ -101,7 +103,7 @@ def _read(shelves: Sequence[Shelf], store: Store) -> list[Armed]:
 
 
 def _of(said: Sequence[tuple[str, tuple[str, ...]]], patterns: bool) -> Iterator[Armed]:
-    """Those that have patterns, or words, with these alone."""
+    """Those that have patterns (or words), with only these."""
     for id, all_of_it in said:
         some = tuple(each for each in all_of_it if is_pattern(each) is patterns)
         if some:
@@ -109,12 +111,12 @@ def _of(said: Sequence[tuple[str, tuple[str, ...]]], patterns: bool) -> Iterator
 
 
 def _may_fire(where: Where) -> Where:
-    """A candidate waits for a person: a text that nobody vouches for does not decide when it is shown."""
+    """Only confirmed memories: a text that nobody vouches for must not decide when it is shown."""
     return where.also("triggered", "eq", True).also("state", "eq", "active").also("status", "eq", "confirmed")
 
 
 def _met(armed: Sequence[Armed], context: Occurring, search: Search) -> tuple[dict[str, Trigger], str | None]:
-    """Which of them occur, by id, and what to say if there was no time for all."""
+    """Which of them occur, by id, and a note if there was not enough time for all."""
     found: dict[str, Trigger] = {}
     began, made_ready = time.thread_time(), 0.0
     for place, each in enumerate(armed):
@@ -133,7 +135,7 @@ def _met(armed: Sequence[Armed], context: Occurring, search: Search) -> tuple[di
 
 
 def _allowed(found: dict[str, Trigger], search: Search, tools: Tools) -> Iterator[tuple[Record, Trigger]]:
-    """Those that the question may find, as they are now: the most important first, of equals what was said in most words."""
+    """Those that the query may find, in their present state: the most important first, then by length of the trigger."""
     if not found:
         return
     records = tools.store.get(list(found), _may_fire(search.where))
@@ -145,7 +147,7 @@ def _allowed(found: dict[str, Trigger], search: Search, tools: Tools) -> Iterato
 
 
 def _first(fired: Sequence[Record], hits: Sequence[Hit]) -> list[Hit]:
-    """All hits, with these before the others. What was found anyhow keeps what else is known of it."""
+    """All hits, with the triggered ones first. A memory that was found anyway keeps what else is known about it."""
     known = {hit.record.id: hit for hit in hits}
     others = [hit for hit in hits if hit.record.id not in {record.id for record in fired}]
     scores = zip(fired, _scores(fired, hits), strict=True)
@@ -153,7 +155,7 @@ def _first(fired: Sequence[Record], hits: Sequence[Hit]) -> list[Hit]:
 
 
 def _scores(fired: Sequence[Record], hits: Sequence[Hit]) -> list[float]:
-    """One for each of those that come up, above all others. A chance stays one; a plain score has no upper bound."""
+    """A score for each triggered memory, above all others. A chance remains below 1; a plain score has no upper bound."""
     best = max((hit.score for hit in hits), default=0.0)
     if best < 1:
         level = log_odds(max(best, SURE_TO_SHOW))

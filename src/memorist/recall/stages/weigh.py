@@ -1,8 +1,7 @@
-"""What a hit is worth: its relevance is weighed by what the record is worth today (`worth.py`), the files at hand, the kind
-that was asked for, a second opinion. Those that only refine give way at a deadline. Last, hits are weighed beside one another:
-nothing is dropped because it contradicts something; until a person resolves a conflict, both sides are shown, marked (what was
-stated last comes first: `newest.py`).
-"""
+"""Weighs each hit's relevance by what the record is worth today (`worth.py`), the files at hand, the kind asked for, and a
+second opinion. Stages that only refine are skipped at a deadline. At the end, hits are weighed against one another: nothing is
+dropped because it contradicts something. Until a person resolves a conflict, both sides are shown and marked (what was stated
+last comes first: `newest.py`)."""
 
 import math
 import re
@@ -25,17 +24,17 @@ from memorist.text.question import kinds_in
 from memorist.text.words import LONGEST_QUERY, terms
 from memorist.worth import DECAYS, FACTORS, faded, logistic, reinforced, score
 
-WORTH = 3.0  # how much the logarithm of a factor counts beside signals: a full vote outweighs the noise between equals
+WORTH = 3.0  # weight of a factor's logarithm beside the signals: one full vote outweighs the noise between equals
 MOST_OVERLAPS = 5  # files that count; a memory about a hundred files is about none
 PATH = regex(r"[\w.\-/\\]{1,256}\.[A-Za-z]\w{0,9}\b|[\w.\-]{1,128}/[\w.\-/]{1,256}", re.ASCII)
-LEAST = 0.01  # a factor is never 0: what was found stays visible
+LEAST = 0.01  # a factor is never 0, so what was found stays visible
 
 
 # ---------------------------------------------------------------- factors
 
 
 def weighed(hit: Hit, factors: Mapping[str, float]) -> Hit:
-    """The hit, its score weighed by these factors, each above 0 and shown under its name."""
+    """The hit with its score weighed by these factors, each above 0 and shown in `why` under its name."""
     why = {**hit.why, **factors}
     if "relevance" not in why:
         return replace(hit, score=math.prod(factors.values(), start=hit.score), why=why)
@@ -49,8 +48,8 @@ def weighed(hit: Hit, factors: Mapping[str, float]) -> Hit:
 class Weigh:
     """Weighs relevance by what each record is worth today; the factors stay visible in `why`.
 
-    A plain score is multiplied. A relevance is a chance, so what it is worth is added to its log-odds: near 1, a factor
-    must not lift what fits less over what fits exactly.
+    A plain score is multiplied. A relevance is a chance, so the factors are added to its log-odds: near 1, a factor must not
+    lift what fits less over what fits exactly.
     """
 
     factors: tuple[str, ...]
@@ -63,7 +62,7 @@ class Weigh:
 
 @dataclass(frozen=True, slots=True)
 class WeighByVotes:
-    """Multiplies relevance by what votes made of a record and by how long it has been of no use; nothing else counts."""
+    """Multiplies relevance by the record's votes and by how recently it was useful; nothing else counts."""
 
     reinforce: float = 3.0
     demote: float = 1.0
@@ -81,7 +80,7 @@ class WeighByVotes:
 
 @dataclass(frozen=True, slots=True)
 class Suspect:
-    """Weighs what reads like instructions to a model less, unless they are the user's own words; `why` names it."""
+    """Lowers what reads like instructions to a model, unless these are the user's own words; `why` names it."""
 
     weight: float = 0.5
 
@@ -97,8 +96,8 @@ class Suspect:
 
 @dataclass(frozen=True, slots=True)
 class FileAffinity:
-    """Lifts memories about the files at hand, by 0.3 for each: those the caller names, and those the question names. The whole
-    path counts, or the name of the file."""
+    """Lifts memories about the files at hand, named by the caller or in the query, by 0.3 for each. The whole path or the file
+    name alone must match."""
 
     each: float = 0.3
     optional: ClassVar[bool] = True
@@ -115,15 +114,15 @@ class FileAffinity:
 
 
 def _forms(path: str) -> tuple[str, str]:
-    """The path, and the file's name alone."""
+    """The path, and the file name alone."""
     plain = path.replace("\\", "/").removeprefix("./").rstrip("/")
     return plain, plain.rpartition("/")[2]
 
 
 @dataclass(frozen=True, slots=True)
 class FavourKinds:
-    """Lifts the kinds that the question's words speak of: decisions for "what did we decide", softly, so that the answer may
-    still be of another kind."""
+    """Lifts the kinds that the query's words suggest: decisions for "what did we decide". Only softly, since the answer may be
+    of another kind."""
 
     first: float = 1.5
     second: float = 1.2
@@ -142,7 +141,7 @@ class FavourKinds:
 
 @dataclass(frozen=True, slots=True)
 class FavourSeason:
-    """Lifts memories of a season that the question names, such as "end of sprint": all of its words, as the question says them."""
+    """Lifts memories of a season, such as "end of sprint", if the query contains all of its words."""
 
     by: float = 1.2
     optional: ClassVar[bool] = True
@@ -156,7 +155,7 @@ class FavourSeason:
 
 
 def _seasons_named(search: Search) -> set[str]:
-    """The seasons of the hits that the question names."""
+    """The seasons of the hits that the query names."""
     seasons = {hit.record.season for hit in search.hits if hit.record.season}
     said = set(terms(search.asked.text[:LONGEST_QUERY])) if seasons else set()
     return {season for season in seasons if (words := terms(season)) and said.issuperset(words)}
@@ -164,7 +163,7 @@ def _seasons_named(search: Search) -> set[str]:
 
 @dataclass(frozen=True, slots=True)
 class Fade:
-    """Weighs by how far a memory has faded since it last helped: none, hyperbolic, weekly or half_life."""
+    """Weighs a memory by how far it has faded since it last helped: none, hyperbolic, weekly or half_life."""
 
     decay: str = "half_life"
 
@@ -176,9 +175,9 @@ class Fade:
 
 @dataclass(frozen=True, slots=True)
 class Rerank:
-    """Asks the reranker that `rerank` names about the best; its numbers, from 0 to 1, weigh what was found: a score as they
-    are, a relevance by their odds, so that one half changes nothing. Without one, or if it fails or takes longer than there is
-    time, everything stays as it is, and the trace says why."""
+    """Asks the reranker that `rerank` names about the best hits. Its numbers, from 0 to 1, weigh them: a score directly, a
+    relevance by their odds, so that one half changes nothing. Without a reranker, or if it fails or is too slow for the
+    deadline, everything stays as it is, and the trace says why."""
 
     most: int = 15
     optional: ClassVar[bool] = True
@@ -192,7 +191,7 @@ class Rerank:
         if problem is not None:
             return search.but(note=problem)
         judged = [_judged(hit, by) for hit, by in zip(best, given, strict=True)]
-        unjudged = [_judged(hit, 0.0) for hit in rest]  # it would not do to rank them above the judged
+        unjudged = [_judged(hit, 0.0) for hit in rest]  # they must not rank above the judged ones
         return search.but(hits=(*judged, *unjudged), note=f"{len(best)} were judged again")
 
 
@@ -207,14 +206,14 @@ def _judged(hit: Hit, by: float) -> Hit:
 def _second_opinion(
     rerank: Reranker, texts: Sequence[str], search: Search, tools: Tools
 ) -> tuple[list[float], str | None]:
-    """A number from 0 to 1 for each text, or why there is none."""
+    """A number from 0 to 1 for each text, or the reason why there is none."""
     judge, left = partial(rerank, search.asked.text, texts), search.left()
     try:
         said = judge() if left is None else tools.patience.within(left, judge)
         if said is None and left is not None:
             return [], "the reranker takes longer than there is time; the order stays as it was"
         given = [float(by) for by in said or ()]
-    except Exception as problem:  # it may be the caller's code: whatever it does, the answer is not lost
+    except Exception as problem:  # it may be the caller's code; whatever it does, the answer is not lost
         return [], f"the reranker failed ({_why(problem)}); the order stays as it was"
     if len(given) != len(texts) or not all(0 <= by <= 1 for by in given):
         return [], "the reranker did not give one number from 0 to 1 for each text; it is not heard"
@@ -230,7 +229,7 @@ def _why(problem: Exception) -> str:
 
 @dataclass(frozen=True, slots=True)
 class MarkConflicts:
-    """Marks what another active memory contradicts, with that memory's id, and weighs it a little less."""
+    """Marks hits that another active memory contradicts, with that memory's id, and lowers them a little."""
 
     weight: float = 0.85
     optional: bool = True

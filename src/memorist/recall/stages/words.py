@@ -1,14 +1,14 @@
-"""Finding by words alone: the question's own, words that stand for them, and words that nearly are them.
+"""Finding by words alone: the query's own, others that stand for them, and similar ones.
 
-*Aliases*: a question about "auth" finds what was written about logins. Such a word counts less than the one that was asked
-for, and the trace names it. An alias works both ways: a short word stands for its long ones, and each of those for it.
+*Aliases*: a query about "auth" finds what was written about logins. Such a word counts less than the one in the query, and the
+trace names it. An alias works both ways: a short word stands for its long ones, and each of those for it.
 
-*Nearly*: misspelt words, and longer ones that begin the same. The words that the read shelves hold are looked up, never
-guessed, so nothing is looked for that is not there. A word that is known is not misspelt. In one that is not, up to a fifth
-of the letters may differ, but hardly the first two: a vocabulary is read by how words begin, and reading all of it would cost
-more than the question.
+*Similar words*: corrections of misspelt ones, and longer ones with the same beginning. They are looked up in the vocabulary of
+the shelves, never guessed, so nothing is searched for that is not there. A known word is not misspelt. In an unknown one up to
+a fifth of the letters may differ, but hardly the first two: a vocabulary is read by how words begin, and reading all of it
+would cost more than the query.
 
-Each way of finding brings its own scale to 0..1, so that weights can multiply it.
+Each way of finding scales its scores to 0..1, so that weights can multiply them.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -46,13 +46,13 @@ USUAL: Aliases = {
     "perf": ("performance", "latency", "slow", "speed", "cache", "optimization", "memory"),
     "ts": ("typescript", "tsc", "tsconfig"),
 }
-FUZZY, PREFIX = 0.45, 0.375  # what such a word counts at most
-SHORTEST_PREFIX, SHORTEST_FUZZY = 3, 4  # letters; shorter words are like everything
+FUZZY, PREFIX = 0.45, 0.375  # the most that such a word counts
+SHORTEST_PREFIX, SHORTEST_FUZZY = 3, 4  # letters; shorter words resemble everything
 MOST_EDITS = 3
 ENDING = 3  # letters that a stem may have lost
-LOOKED_UP = 2000  # words of a vocabulary, for one beginning
-MOST_POOLS = 3  # each of memories that weigh more than those before, the last of those that weigh most
-Groups = Mapping[str, Mapping[str, float]]  # a term of the question → what stands for it, and what that counts
+LOOKED_UP = 2000  # vocabulary words read for one beginning
+MOST_POOLS = 3  # each reads memories that weigh more than those before; the last, those that weigh most
+Groups = Mapping[str, Mapping[str, float]]  # a term of the query → what stands for it, and how much that counts
 
 
 # ---------------------------------------------------------------- other words
@@ -60,7 +60,7 @@ Groups = Mapping[str, Mapping[str, float]]  # a term of the question → what st
 
 @dataclass(frozen=True, slots=True)
 class ExpandAliases:
-    """Adds other words for those of the question: the store's own aliases, and the usual ones where it has no other."""
+    """Adds other words for those of the query: the store's own aliases, and the usual ones for words that it does not define."""
 
     weight: float = 0.6
     usual: bool = True
@@ -78,7 +78,7 @@ class ExpandAliases:
         return search.but(expansions=(*search.expansions, *added.values()), note=note)
 
     def _pairs(self, search: Search, tools: Tools) -> Iterator[tuple[tuple[str, ...], tuple[str, ...]]]:
-        """Both ways, each side as terms: those of the scopes that are read, then the usual ones that they do not replace."""
+        """Pairs of terms, both ways: the aliases of the scopes that are read, then the usual ones that these do not replace."""
         own: dict[str, tuple[str, ...]] = {}
         for space, scope in dict.fromkeys((shelf.space, shelf.scope) for shelf in search.shelves):
             for word, others in chosen(tools.store, space, scope).aliases.items():
@@ -88,13 +88,13 @@ class ExpandAliases:
 
 
 def effective(own: Aliases) -> dict[str, tuple[str, ...]]:
-    """The aliases that hold where these are the own ones: a word of one's own replaces the usual meaning of it."""
+    """The aliases that apply given a store's own: these replace the usual ones for the same word."""
     return {word: others for word, others in {**USUAL, **own}.items() if others}
 
 
 @cache
 def _both_ways(word: str, others: tuple[str, ...]) -> tuple[tuple[tuple[str, ...], tuple[str, ...]], ...]:
-    """(terms asked for, terms to look for as well)."""
+    """Pairs (terms in the query, terms to search for as well)."""
     here = tuple(query_terms(word))
     there = [tuple(query_terms(other)) for other in others]
     pairs = [(here, terms) for terms in there] + [(terms, here) for terms in there]
@@ -103,11 +103,11 @@ def _both_ways(word: str, others: tuple[str, ...]) -> tuple[tuple[tuple[str, ...
 
 @dataclass(frozen=True, slots=True)
 class Widen:
-    """Adds words of the vocabulary that are like those of the question."""
+    """Adds words of the vocabulary that are similar to those of the query."""
 
-    fuzzy: float = 0.2  # the share of the letters that may differ; 0: none
+    fuzzy: float = 0.2  # the share of letters that may differ; 0 turns this off
     prefix: bool = True
-    most: int = 8  # words in the place of one
+    most: int = 8  # words added for one word
     optional: ClassVar[bool] = True
 
     def __call__(self, search: Search, tools: Tools) -> Search:
@@ -131,7 +131,7 @@ class Widen:
 
 
 def misspelt(term: str, search: Search, tools: Tools, share: float = 0.2) -> Iterator[Expansion]:
-    """Words of the vocabulary that this one may have been meant to be: up to that share of its letters differs."""
+    """Words of the vocabulary that `term` may have been meant to be: up to `share` of its letters differ."""
     most = _most_edits(term, share)
     for word in _much_the_same(term, most, search, tools):
         edits = _edits(term, word, most)
@@ -140,7 +140,7 @@ def misspelt(term: str, search: Search, tools: Tools, share: float = 0.2) -> Ite
 
 
 def meant_by(term: str, search: Search, tools: Tools, share: float) -> str | None:
-    """The one of these that is nearest to it, and of equals the last: what differs more than the best so far is not counted."""
+    """The nearest of these words, and among equals the last. Edits are counted only up to the best found so far."""
     best, most = "", _most_edits(term, share)
     for word in _much_the_same(term, most, search, tools):
         edits = _edits(term, word, most)
@@ -154,8 +154,8 @@ def _most_edits(term: str, share: float) -> int:
 
 
 def _much_the_same(term: str, most: int, search: Search, tools: Tools) -> Iterator[str]:
-    """Words that a look at their letters does not rule out, as it does with nearly all. The right word may begin as this one,
-    without its second letter, or with the first two swapped."""
+    """Vocabulary words that a quick look at their letters does not rule out, as it does with nearly all. The right word may
+    begin like this one, lack its second letter, or have the first two swapped."""
     sizes = range(len(term) - max(most, ENDING), len(term) + most + 1)  # most words are shorter or longer
     letters = set(term)
     for begin in dict.fromkeys((term[:2], term[0] + term[2], term[1] + term[0])):
@@ -180,15 +180,15 @@ def _edits(term: str, word: str, most: int) -> int | None:
 
 @dataclass(frozen=True, slots=True)
 class ByWords:
-    """Records that hold the question's words.
+    """Finds records that hold the query's words.
 
-    Raw BM25 is not comparable between questions, and a word found in most records scores near zero whatever the record.
-    Divided by the most this question could score here, it says how much of the question a record covers.
+    Raw BM25 scores are not comparable between queries, and a word found in most records scores near zero for any of them.
+    Divided by the highest possible score of this query here, a score says how much of the query a record covers.
     """
 
     pool: int = 60
-    source: bool = False  # whether the words for where a memory came from are looked for: conversation, migration …
-    lifted: str = "nothing"  # what weighs later, one of LIFTS: what that may lift is looked for beyond a full pool
+    source: bool = False  # whether words for the source of a memory are searched for: conversation, migration …
+    lifted: str = "nothing"  # the later weight, one of LIFTS; what it may lift is searched for beyond a full pool
     one_moment: ClassVar[bool] = True
 
     def __call__(self, search: Search, tools: Tools) -> Search:
@@ -206,11 +206,11 @@ class ByWords:
         return _found(search, [found(record, words=words + label * many) for (record, words), many in own])
 
     def _held(self, search: Search, tools: Tools) -> tuple[dict[int, tuple[Record, float]], float]:
-        """What holds words of the question, by number, each with its share of the question's weight; and that weight."""
+        """The records that hold words of the query, by number, each with its share of the query's weight; and that weight."""
         pool, lift = search.pool(max(self.pool, 4 * search.limit)), LIFTS[self.lifted]
         held, whole, filters = dict[int, tuple[Record, float]](), 0.0, [search.where]
         for last in range(1 - MOST_POOLS, 1):
-            least = list[float]()  # that a full pool left out
+            least = list[float]()  # the least share in each full pool
             for where in filters:
                 some, ceiling = _pool(search, where, pool, tools)
                 held |= some
@@ -225,7 +225,7 @@ class ByWords:
 
 
 def _pool(search: Search, where: Where, most: int, tools: Tools) -> tuple[dict[int, tuple[Record, float]], float]:
-    """The best by words that pass this filter, by number, each with its share of the question's weight; and that weight."""
+    """The best by words that pass this filter, by number, each with its share of the query's weight; and that weight."""
     match = tools.store.match(search.terms, search.shelves, where, most)
     whole = match.yardstick.ceiling
     records = tools.store.get(list(match.scores), where) if match.scores else []
@@ -237,17 +237,17 @@ def _pool(search: Search, where: Where, most: int, tools: Tools) -> tuple[dict[i
 
 @dataclass(frozen=True, slots=True)
 class Lift:
-    """A weight by which one memory overtakes another that fits better: what it is, and which memories may have more."""
+    """A weight by which a memory may overtake one that fits better: how to compute it, and how to find memories above a level."""
 
     worth: Callable[[Record, datetime], float]
     above: Callable[[float, Search], list[Where]]
 
 
 def _overtaking(held: Mapping[int, tuple[Record, float]], least: float, lift: Lift, search: Search) -> float:
-    """What a memory must weigh to come before the best, if it fits no better than the least of the pool that left it out.
-    Twice as many best as are asked for, because later stages drop some."""
+    """What a memory must weigh to enter the best if it fits no better than the least of the pool that left it out. Twice as
+    many best as requested, because later stages drop some."""
     best = sorted((words * lift.worth(record, search.now) for record, words in held.values()), reverse=True)
-    return best[min(2 * search.limit, len(best)) - 1] / least + 1e-9  # equals do not count
+    return best[min(2 * search.limit, len(best)) - 1] / least + 1e-9  # ties do not count
 
 
 def _voted(record: Record, now: datetime) -> float:
@@ -255,14 +255,14 @@ def _voted(record: Record, now: datetime) -> float:
 
 
 def _less_doubted_or_fresher(level: float, search: Search) -> list[Where]:
-    """Of those that nobody voted for: `match` finds the others whatever the pool."""
+    """Filters for memories without positive votes; `match` finds those with votes whatever the pool."""
     doubts = sum(reinforced(-many) > level for many in range(1, FURTHEST + 1))  # that a memory may have, and weigh more
     if level >= 1 or doubts == FURTHEST:
         return []
     trusted = search.where.also("down", "lte", doubts).also("rejected", "lte", doubts)
     if level <= FAINTEST:
         return [trusted]
-    since = search.now - timedelta(days=100 * (1 / level - 1))  # `faded`, the other way round
+    since = search.now - timedelta(days=100 * (1 / level - 1))  # the inverse of `faded`
     return [trusted.also("at", "gt", since), trusted.also("last_used", "gt", since)]
 
 
@@ -281,9 +281,9 @@ LIFTS: Mapping[str, Lift | None] = {
 
 @dataclass(frozen=True, slots=True)
 class ByFields:
-    """Records that hold the question's words, or words that stand for them."""
+    """Finds records that hold the query's words, or words that stand for them."""
 
-    pool: int = 500  # all of them are read and scored: what else weighs may lift the last of them to the top
+    pool: int = 500  # all are read and scored, since other weights may lift the last to the top
     content: float = 2.0
     tags: float = 1.5
     files: float = 1.2
@@ -303,8 +303,8 @@ class ByFields:
         return _found(search, hits)
 
     def _candidates(self, search: Search, tools: Tools) -> tuple[list[int], bm25.Yardstick]:
-        """Their numbers, best first, and what each term weighs on these shelves. Words that stand for others are rarer as a
-        rule, so they are asked for apart: the index reads the rarest of one question only."""
+        """Their numbers, best first, and what each term weighs on these shelves. Words that stand for others are usually
+        rarer, so they are matched separately: the index only reads the rarest words of one query."""
         pool = search.pool(max(self.pool, 4 * search.limit))
         first = tools.store.match(search.terms, search.shelves, search.where, pool)
         scores, weights = dict(first.scores), dict(first.yardstick.weights)
@@ -321,10 +321,10 @@ class ByFields:
 
 @dataclass(frozen=True, slots=True)
 class Scale:
-    """How much of a question a record covers."""
+    """How much of a query a record covers."""
 
     groups: Groups
-    weights: Mapping[str, float]  # how much each term tells
+    weights: Mapping[str, float]  # how informative each term is
     average: float  # terms in an index row
     fields: ByFields
     ceiling: float
@@ -332,9 +332,9 @@ class Scale:
     @classmethod
     def of(cls, groups: Groups, yardstick: bm25.Yardstick, fields: ByFields) -> "Scale":
         weights = dict(yardstick.weights)
-        rare = max(weights.values(), default=1.0)  # a word that nothing holds tells as much as the rarest
+        rare = max(weights.values(), default=1.0)  # a word that nothing holds is as informative as the rarest
         named = {term for words in _kind_words().values() for term in words}
-        least = min(weights.values(), default=1.0)  # a kind tells little
+        least = min(weights.values(), default=1.0)  # a kind says little
         weights.update({term: least for term in groups if term in named and term not in weights})
         most = [
             max([weights.get(term, rare), *(weights[t] * share for t, share in group.items() if t in weights)])
@@ -343,7 +343,7 @@ class Scale:
         return cls(groups, weights, yardstick.average, fields, sum(most) * (bm25.K1 + 1))
 
     def relevance(self, record: Record) -> float:
-        """Of its best part, where the text is long."""
+        """The relevance of its best part, if the text is long."""
         return max((self._score(counts, length) for counts, length in self._parts(record)), default=0.0) / self.ceiling
 
     def _parts(self, record: Record) -> Iterator[tuple[dict[str, float], int]]:

@@ -1,10 +1,10 @@
-"""The files of a JSON store: how they are told apart after a crash or damage, and what a doctor sees in them.
+"""The files of a JSON store: how they are told apart after a crash or damage, and how a doctor checks them.
 
     notes.json       the snapshot             notes.json.bak       the snapshot before it
     notes.json.log   what came since          notes.json.bak.log   what led from that one to this one
 
-So `.bak`, `.bak.log` and `.log` hold everything that the snapshot and `.log` hold. Folding the log into a new snapshot
-takes four renames, in an order that keeps this true between any two of them, even if the new snapshot is then damaged.
+So `.bak`, `.bak.log` and `.log` hold everything that the snapshot and `.log` hold. Folding the log into a new snapshot takes
+four renames, in an order that keeps this true between any two of them, even if the new snapshot is then damaged.
 """
 
 import logging
@@ -24,14 +24,14 @@ from memorist.store.json_file.snapshot import Head, Sections, Unreadable
 from memorist.store.nouns import Diagnosis
 from memorist.text.visible import visible
 
-PARTS = (".log", ".bak", ".bak.log", ".anchor")  # where one of these is, there was a store
+PARTS = (".log", ".bak", ".bak.log", ".anchor")  # if one of these exists, there was a store
 FOLD = "`memorist compact` makes a new one"
 BACKUP_NOW = "make a backup with `memorist backup` now; the next change or close may repair it"
 log = logging.getLogger("memorist")
 
 
 class Files:
-    """The names. All lie beside the snapshot."""
+    """The names of the files, which all lie beside the snapshot."""
 
     def __init__(self, main: Path) -> None:
         self.main = main
@@ -42,7 +42,7 @@ class Files:
         return self.main.with_name(self.main.name + end)
 
     def left_by_0_1_0(self) -> list[Path]:
-        """What a fold of that version had not yet put in its place, unless a user has such a file."""
+        """What a fold by that version had not yet put in place, unless it is a user's file."""
         return [path for path in (self.beside(".new"), self.beside(".bak.new")) if _is_snapshot(path)]
 
     def damaged(self) -> list[Path]:
@@ -58,12 +58,12 @@ class Files:
 
 @dataclass(frozen=True, slots=True)
 class Loaded:
-    """What the files say: sections to apply in their order, and where the last log ended."""
+    """The content of the files: sections to apply in order, and where the last log ended."""
 
     parts: list[Sections]
     place: Position
     log: Part
-    restored_because: str | None = None  # the snapshot was of no use, and the backups were
+    restored_because: str | None = None  # the snapshot was unusable, and the backups were used
 
 
 def left(files: Files) -> str:
@@ -76,11 +76,11 @@ def left(files: Files) -> str:
 
 
 def prepared(path: Path) -> Path:
-    """The file that is meant, in a folder that exists."""
+    """The intended file, in a folder that exists."""
     shown = visible(str(path)[:300])
     try:
         if not path.parent.exists():
-            create_private(path)  # with its folders; a snapshot takes the place of the empty file
+            create_private(path)  # with its folders; a snapshot replaces the empty file
         mode = path.stat().st_mode
     except FileNotFoundError:
         mode = stat.S_IFREG
@@ -96,7 +96,7 @@ def prepared(path: Path) -> Path:
 
 
 def refuse_foreign(files: Files) -> None:
-    """What never was a store, and has nothing of one beside it, is refused before anything is put beside it."""
+    """Raises for a file that never was a store and has no parts of one beside it, before anything is put beside it."""
     if size_of(files.main) == 0 or any(files.beside(end).exists() for end in (*PARTS, ".lock")):
         return
     try:
@@ -113,7 +113,7 @@ def is_writable(path: Path) -> bool:
 
 
 def load(files: Files) -> Loaded | None:
-    """Everything that was acknowledged; None where there is no store yet. Changes nothing."""
+    """Everything that was acknowledged; None if there is no store yet. Changes nothing."""
     beside = [files.beside(end).name for end in PARTS if files.beside(end).exists()]
     if size_of(files.main) == 0 and not beside:
         return None
@@ -140,7 +140,7 @@ def _with_log(files: Files, head: Head, sections: Sections) -> Loaded:
         return Loaded([sections], json_log.start(head), part)
     if part.heading.sum == head.sum:
         return Loaded([sections, *part.lines], part.end(head), part)
-    if part.sum == head.after:  # a crash came between the new snapshot and the renaming of the log in it
+    if part.sum == head.after:  # a crash between the new snapshot and the renaming of the log it contains
         return Loaded([sections], json_log.start(head), part)
     raise StoreDamaged(
         f"{files.log.name} does not belong to {files.main.name} and holds {part.count - 1} changes; both were left as "
@@ -188,7 +188,7 @@ def tidy(files: Files, loaded: Loaded) -> None:
 
 
 def mend(files: Files, part: Part) -> None:
-    """Cuts off what was never acknowledged, and keeps it aside; a line that only lacks its newline gets it."""
+    """Cuts off what was never acknowledged, and keeps it aside; adds a missing newline to a complete line."""
     if part.torn:
         json_log.write_at(files.torn, part.torn + b"\n", size_of(files.torn), durable=True)
         log.warning("%s ended in the middle of a line; it is kept in %s", files.log.name, files.torn.name)
@@ -206,7 +206,7 @@ def _is_backed_up(files: Files, head: Head) -> bool:
 
 
 def _is_snapshot(path: Path) -> bool:
-    """Whether it is one, or began as one."""
+    """Whether it is a snapshot, or the beginning of one."""
     try:
         return bool(json_snapshot.head_of(path).sum)
     except (OSError, Unreadable, StoreTooNew):
@@ -226,9 +226,9 @@ def set_aside(files: Files, now: datetime) -> Path | None:
 
 
 def fold(files: Files, data: bytes) -> None:
-    """Puts a new snapshot, which holds the log, in the place of the old one; the old one and the log become the backup.
+    """Replaces the snapshot by a new one that includes the log; the old snapshot and the log become the backup.
 
-    Between any two steps the snapshot and its log are whole, and so are `.bak` and the logs that follow it.
+    Between any two steps the snapshot and its log are complete, and so are `.bak` and the logs that follow it.
     """
     if files.log.exists():
         sync(files.log)  # lines about what was merely seen are not; the new snapshot says that it follows them
@@ -247,8 +247,8 @@ def fold(files: Files, data: bytes) -> None:
 
 
 def write_new(path: Path, data: bytes) -> None:
-    """A private file with exactly this content, durable before anything is renamed to it; none where that fails, because
-    half of one would take the room that is left."""
+    """Writes a private file with exactly this content, durable before anything is renamed to it. On failure the file is
+    removed, because half of one would take up the remaining space."""
     create_private(path)
     file = os.open(path, os.O_WRONLY | BINARY)
     try:
@@ -264,7 +264,7 @@ def write_new(path: Path, data: bytes) -> None:
 
 
 def _link(old: Path, new: Path) -> None:
-    """A second name for the old snapshot, so that it never has none; where a disk cannot do that, a copy."""
+    """A second name for the old snapshot, so that it is never without one; on a disk that cannot do that, a copy."""
     try:
         os.link(old, new)
     except OSError:
@@ -297,7 +297,7 @@ def _log(files: Files) -> Diagnosis:
 
 
 def _backup(files: Files, place: Position | None) -> Diagnosis:
-    """Whether the backup would give back everything, if the snapshot were lost now."""
+    """Whether the backup would restore everything if the snapshot were lost now."""
     try:
         loaded = from_backup(files)
     except Unreadable as problem:

@@ -1,6 +1,6 @@
 """The log beside a snapshot: one line per transaction, each under a checksum that covers the line before it.
 
-So a line that was changed, lost, moved or brought from another log is noticed, and its number is told. A line is one
+So a line that was changed, lost, moved or taken from another log is detected, and its number reported. A line is a single
 write of its JSON and the newline; what a crash left of a line that was never acknowledged has no newline and is cut off.
 """
 
@@ -34,7 +34,7 @@ _BEHIND_SUM = len(_SUM) + 32 + len(_END)
 
 @dataclass(frozen=True, slots=True)
 class Position:
-    """How far a log was read: everything up to `offset`, which is so many lines and ends with this checksum."""
+    """How far a log was read: up to `offset`, after this many lines, the last of which has this checksum."""
 
     head: Head  # of the snapshot that the log follows
     sum: str
@@ -44,17 +44,17 @@ class Position:
 
 @dataclass(slots=True)
 class Part:
-    """What was read of a log: its lines in today's version, and where it ends."""
+    """What was read of a log: its lines in the present version, and where it ends."""
 
     path: Path
     version: int = VERSION
     sum: str = ""
     offset: int = 0
     count: int = 0
-    heading: Head | None = None  # of the snapshot that the log follows, as its first line tells it
+    heading: Head | None = None  # of the snapshot that the log follows, from its first line
     lines: list[Sections] = field(default_factory=list)
     torn: bytes = b""
-    unended: bool = False  # the last line is whole, but its newline is missing or damaged
+    unended: bool = False  # the last line is complete, but its newline is missing or damaged
 
     def fits(self, line: bytes) -> bool:
         text = b"{" + line[_BEHIND_SUM:]
@@ -88,7 +88,7 @@ def start(head: Head) -> Position:
 
 
 def read(path: Path, place: Position | None = None) -> Part:
-    """The log, or what came to it since. A file that is missing, or has not one whole line, has no heading."""
+    """The log, or what was added since `place`. A file that is missing, or has no complete line, has no heading."""
     part = Part(path)
     if place and place.offset:
         part = Part(path, place.head.version, place.sum, place.offset, place.lines)
@@ -114,7 +114,7 @@ def read(path: Path, place: Position | None = None) -> Part:
 
 
 def append(path: Path, place: Position, sections: Sections, durable: bool) -> Position:
-    """Adds one line, with the heading before it where there is no log yet. All of it, or nothing and an error."""
+    """Adds one line, after a heading if there is no log yet. All of it, or nothing and an error."""
     data = b""
     after = place
     if place.offset == 0:
@@ -135,7 +135,7 @@ def _sealed(before: str, content: Mapping[str, Any]) -> tuple[bytes, str]:
 
 
 def write_at(path: Path, data: bytes, offset: int, durable: bool) -> None:
-    """One write at the end of the file; if it comes out short, the file is cut back and nothing has happened."""
+    """A single write at the end of the file; if it is incomplete, the file is truncated and nothing has happened."""
     try:
         file = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND | BINARY, 0o600)
     except OSError as problem:

@@ -1,7 +1,7 @@
-"""A backup put in the place of a JSON store. What is there is kept under another name, readable as a store if it was one.
+"""Replaces a JSON store by a backup. What is there is kept under another name, readable as a store if it was one.
 
-The backup is opened and audited as a store before anything is touched, and what was erased since it was made is erased in
-the copy. The new content comes in by two folds, like any other: a process that has the store open reads it anew.
+Before anything is touched, the backup is opened and audited as a store, and what was erased since it was made is erased in the
+copy. The new content arrives by two ordinary folds, so a process that has the store open reads it anew.
 """
 
 import tempfile
@@ -23,7 +23,7 @@ from memorist.store.writer import Writer
 
 
 def replaced(db: Path, backup: Path, now: datetime) -> Path | None:
-    """Where the replaced store was kept, if there was one."""
+    """Replaces the store. Returns where the replaced one was kept, if there was one."""
     kept = db.with_name(f"{db.name}.replaced-{now:%Y%m%dT%H%M%S}Z")
     if kept.exists():
         raise Invalid(f"{kept} exists; try again in a second")
@@ -42,7 +42,7 @@ def replaced(db: Path, backup: Path, now: datetime) -> Path | None:
             set_anchor(db, source.head())
     with closing(JsonFileStore(db)) as store:
         erase_what_is_listed(store, db)
-        set_anchor(db, store.head())  # again: somebody may have noted what they had written just before
+        set_anchor(db, store.head())  # again, since a process may have noted what it had written just before
     return kept if there else None
 
 
@@ -76,6 +76,6 @@ def _replace(db: Path, source: JsonFileStore, kept: Path | None) -> None:
 
 
 def _move_away(db: Path, kept: Path) -> None:
-    """A damaged store is kept as it lies, all of its files."""
+    """Keeps all files of a damaged store as they are."""
     for file in (*Files(db).all(), *(path for path in [Files(db).beside(".anchor")] if path.exists())):
         file.replace(kept.with_name(kept.name + file.name.removeprefix(db.name)))

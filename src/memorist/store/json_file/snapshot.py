@@ -25,10 +25,10 @@ FORMAT = "memorist"
 VERSION = 6
 LONGEST_HEAD = 1000  # bytes
 MIGRATIONS: dict[int, Callable[[Sections], Sections]] = {  # from each version to the next
-    1: lambda sections: sections,  # 2 has vectors, which are made again where they are missing
-    2: lambda sections: sections,  # 3 has questions and what was put into prompts; there were none before
-    3: lambda sections: sections,  # 4 has homes; those of older tasks are found out when the store is opened
-    4: lambda sections: _of_all_layers(sections),  # 5 has generations of some layers
+    1: lambda sections: sections,  # 2 has vectors, which are remade if missing
+    2: lambda sections: sections,  # 3 has questions and rendered prompts; there were none before
+    3: lambda sections: sections,  # 4 has homes; those of older tasks are determined on opening
+    4: lambda sections: _of_all_layers(sections),  # 5 has generations for some layers
     5: lambda sections: sections,  # 6 has lessons
 }
 _SUM = b', "sum": "'
@@ -69,7 +69,7 @@ def _section(name: str, rows: Iterable[Row]) -> str:
 
 
 def head_of(path: Path) -> Head:
-    """The head of a snapshot, from its first line; nothing else is looked at, unless that cannot be read."""
+    """The head of a snapshot, from its first line; the rest is only read if that line is unreadable."""
     with path.open("rb") as file:
         return _head(path, file.read(LONGEST_HEAD).partition(b"\n")[0])
 
@@ -85,7 +85,7 @@ def _head(path: Path, line: bytes) -> Head:
 
 
 def read(path: Path) -> tuple[Head, Sections]:
-    """The snapshot, verified and brought to today's version."""
+    """The snapshot, verified and migrated to the present version."""
     try:
         line, _, body = path.read_bytes().partition(b"\n")
     except FileNotFoundError:
@@ -111,7 +111,7 @@ def _of_all_layers(sections: Sections) -> Sections:
 
 
 def refuse_newer(said: Any, format: str) -> None:
-    """Whatever else such a document holds."""
+    """Raises for a document of a newer version, whatever else it contains."""
     known = isinstance(said, dict) and said.get("format") == format
     if known and type(said.get("version")) is int and said["version"] > VERSION:
         raise StoreTooNew(
@@ -121,7 +121,7 @@ def refuse_newer(said: Any, format: str) -> None:
 
 
 def parsed(data: bytes) -> Any:
-    """None where it is no JSON."""
+    """None if it is not JSON."""
     try:
         return json.loads(data)
     except (ValueError, RecursionError):

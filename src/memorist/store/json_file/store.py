@@ -1,10 +1,10 @@
 """The store in RAM with a JSON file under it: `Memory("notes.json")`, for memories that a person wants to read.
 
-Questions are answered by SQLite in RAM. A transaction is one line of a log, written and synced before it returns; folding
-makes a new snapshot of what RAM holds. Before anything is read or written, two `stat` calls tell whether another process
-wrote, and what it wrote is then read in. The lock between processes is held for a transaction, never longer. Opening reads and
-verifies the files, and no more: the tables are filled when something is first asked or written, and words and topics are made
-when a question first needs them.
+Queries are answered by SQLite in RAM. A transaction is one line of a log, written and synced before it returns; folding makes
+a new snapshot of what RAM holds. Before anything is read or written, two `stat` calls show whether another process has written
+something, which is then read. The lock between processes is held for a transaction, never longer. Opening only reads and
+verifies the files: the tables are filled on the first read or write, and words and topics are made when a query first needs
+them.
 """
 
 import functools
@@ -38,7 +38,7 @@ from memorist.store.sqlite.migrate import rebuild_topics
 from memorist.store.where import Where
 from memorist.text.visible import visible
 
-FOLD_AT = 8_000_000  # bytes of log, unless the snapshot is larger: opening stays fast, and folding stays rare
+FOLD_AT = 8_000_000  # bytes of log, unless the snapshot is larger: opening stays fast and folding rare
 READ_ONLY = "the store is read-only: reading works, writing does not; check the permissions of the file and its folder"
 log = logging.getLogger("memorist")
 P = ParamSpec("P")
@@ -48,7 +48,7 @@ T = TypeVar("T")
 def needing(
     name: str, method: Callable[Concatenate["JsonFileStore", P], T]
 ) -> Callable[Concatenate["JsonFileStore", P], T]:
-    """For what reads words or topics, which are not made before they are needed."""
+    """Decorates methods that read words or topics, which are only made when needed."""
 
     @functools.wraps(method)
     def asked(self: "JsonFileStore", /, *args: P.args, **kwargs: P.kwargs) -> T:
@@ -66,9 +66,9 @@ class JsonFileStore(SqliteStore):
         self._files = Files(self._file.absolute())
         self._may_write = json_files.is_writable(self._files.main)
         self._place: json_log.Position | None = None  # how far the files were read; None: not at all
-        self._looked: object = None  # how the files looked then
-        self._waiting: Sequence[Sections] | None = None  # what was read, and is put into tables when it is first needed
-        self._holder: int | None = None  # the thread that has its turn, and need not look
+        self._looked: object = None  # the state of the files then
+        self._waiting: Sequence[Sections] | None = None  # what was read, until it is put into tables on first use
+        self._holder: int | None = None  # the thread whose turn it is, which need not look
         self._process = os.getpid()
         self._folded = False  # at last
         with _translated():
@@ -114,7 +114,7 @@ class JsonFileStore(SqliteStore):
                 try:
                     with super().transaction(durable, wait), tables.watched(self._connections.here()) as changed:
                         yield
-                        self._connections.here()  # refuses a child that was forked in here: the line is its parent's
+                        self._connections.here()  # refuses a child forked in here: the line is its parent's
                         if sections := changed():
                             self._place = json_log.append(self._files.log, before, sections, durable)
                             self._looked = self._look()
@@ -124,7 +124,7 @@ class JsonFileStore(SqliteStore):
 
     @contextmanager
     def moment(self) -> Iterator[None]:
-        self._make("words")  # what is made inside of a moment would go with it
+        self._make("words")  # anything made inside of a moment would be lost with it
         with super().moment():
             yield
 
@@ -140,7 +140,7 @@ class JsonFileStore(SqliteStore):
 
     @contextmanager
     def _caught_up(self, to_write: bool = False) -> Iterator[None]:
-        """This thread's turn, with everything read that others wrote, and no other process at the files meanwhile."""
+        """This thread's turn, with everything read that others wrote, while no other process changes the files."""
         with self._alone():
             inside = self._connections.here().in_transaction
             if inside and to_write:
@@ -157,7 +157,7 @@ class JsonFileStore(SqliteStore):
     # ------------------------------------------------------------ reading the files
 
     def _look_around(self) -> None:
-        """Before any table is read: did another process write, and is everything in its table?"""
+        """Called before any table is read: reads what other processes wrote, and fills the tables."""
         self._read_on()
         if self._waiting is not None:
             self._fill()
@@ -173,7 +173,7 @@ class JsonFileStore(SqliteStore):
         return self._waiting
 
     def setting(self, name: str) -> str | None:
-        """Opening needs some, and no table for it."""
+        """Opening needs some settings, which must not fill the tables."""
         waiting = self._not_in_tables()
         if waiting is None:
             return super().setting(name)
@@ -182,7 +182,7 @@ class JsonFileStore(SqliteStore):
         return found.get(name)
 
     def head(self, up_to: int | None = None) -> ChainLink | None:
-        """Opening asks for that too."""
+        """Opening needs this too."""
         waiting = self._not_in_tables()
         if waiting is None:
             return super().head(up_to)
@@ -192,23 +192,23 @@ class JsonFileStore(SqliteStore):
             return ChainLink(found["last"], found["last"], bytes.fromhex(found["digest"])) if found else None
 
     def _look(self) -> object:
-        """How snapshot and log look from outside: every write changes it."""
+        """The outer state of snapshot and log, which every write changes."""
         return _look(self._files.main), _look(self._files.log)
 
     def _catch_up(self) -> None:
-        """Reads what other processes wrote since we last looked."""
+        """Reads what other processes wrote since the last look."""
         seen = self._look()
         if seen == self._looked:
             return
         place = self._place
-        self._place = self._looked = None  # whatever stops us here, the next one reads everything
+        self._place = self._looked = None  # whatever goes wrong here, the next attempt reads everything
         if place is None or not self._follow(place):
             self._load()
         else:
             self._looked = seen
 
     def _follow(self, place: json_log.Position) -> bool:
-        """Reads on in the log, also in one that was folded since. Whether that was enough."""
+        """Continues reading the log, even if it was folded since. Whether that was enough."""
         try:
             head, parts = json_snapshot.head_of(self._files.main), []
             if head.sum != place.head.sum:
@@ -234,7 +234,7 @@ class JsonFileStore(SqliteStore):
                 tables.put(self._connections.here(), part)
 
     def _load(self) -> None:
-        """Reads everything, and puts in order what a crash or damage left."""
+        """Reads everything, and repairs what a crash or damage left."""
         looked = self._look()
         loaded = json_files.load(self._files) or self._created()
         self._waiting, self._place = loaded.parts, loaded.place
@@ -244,18 +244,18 @@ class JsonFileStore(SqliteStore):
             json_files.tidy(self._files, loaded)
             if loaded.place.head.version < json_snapshot.VERSION:
                 self._fold()
-        # Read without a lock, the files may have changed meanwhile: then they are looked at again.
+        # Read without a lock, the files may have changed meanwhile; then they are read again.
         self._looked = self._look() if self._may_write else looked
 
     def _fill(self) -> None:
-        """Puts what was read into tables; other threads that ask meanwhile wait here."""
+        """Puts what was read into tables; other threads that need it meanwhile wait here."""
         with self._alone(), _translated(), self._sound():
             if self._waiting is not None:
                 with closing(tables.built(tables.merged(self._waiting))) as fresh:
                     self._become(fresh)
 
     def _become(self, source: apsw.Connection) -> None:
-        """Puts that database in the place of this one, in one step. Through a connection that looks at no file."""
+        """Replaces this database by that one in one step, through a connection that does not look at the files."""
         with closing(self._connections.connect()) as one:
             one.set_busy_handler(patience(self._connections.wait))
             with one.backup("main", source, "main") as pages:
@@ -264,7 +264,7 @@ class JsonFileStore(SqliteStore):
 
     @contextmanager
     def _sound(self) -> Iterator[None]:
-        """What comes from the files is what was once written there."""
+        """Wraps reading rows: one that could not have been written is reported as damage."""
         try:
             yield
         except (ValueError, TypeError, LookupError, OverflowError, AttributeError, apsw.ConstraintError) as problem:
@@ -280,7 +280,7 @@ class JsonFileStore(SqliteStore):
         return loaded
 
     def _heal(self, loaded: json_files.Loaded, because: str) -> None:
-        """The backups gave everything back; the damaged snapshot is kept, and a new one made."""
+        """The backups restored everything: keeps the damaged snapshot, and makes a new one."""
         anchored = Anchor(self._files.main).read()
         lost = [] if anchored.flaw else anchored.problems({link.last: link.digest for link, _ in self.chain()})
         if lost:
@@ -305,7 +305,7 @@ class JsonFileStore(SqliteStore):
         self._looked = self._look()
 
     def _snapshot(self, place: json_log.Position | None = None) -> tuple[bytes, json_snapshot.Head]:
-        """What RAM holds: the next one, or the first of all."""
+        """A snapshot of what RAM holds: the next one, or the very first."""
         sections = tables.every(self._connections.here())
         if place is None:
             return json_snapshot.written(1, "", "", sections)
@@ -316,17 +316,18 @@ class JsonFileStore(SqliteStore):
         return offset > FOLD_AT and offset > self._files.main.stat().st_size
 
     def _try_to_fold(self) -> None:
-        """What is not folded is in the log, and no less safe there."""
+        """Folds if possible; otherwise everything remains in the log and is as safe there."""
         try:
             self._fold()
         except OSError as problem:
             log.warning("%s was not folded into the snapshot: %s", self._files.log.name, problem)
-            self._load()  # wherever it was cut off, the files are whole
+            self._load()  # wherever it was interrupted, the files are complete
 
     # ------------------------------------------------------------ what is derived
 
     def _make(self, name: str) -> None:
-        """Once after everything was read. The setting that tells so is in RAM only, and rolled back with what it tells of."""
+        """Done once after everything was read. The setting that says so exists in RAM only, and is rolled back with its
+        tables."""
         if self.setting(name) is None:
             with super().transaction(durable=False):
                 if self.setting(name) is None:
@@ -348,8 +349,8 @@ class JsonFileStore(SqliteStore):
             self._fold()
 
     def scrub(self, traces: Sequence[bytes]) -> str | None:
-        """Two folds: the first leaves what was erased in the backup, the second makes a backup of the first. Files that are
-        wholly written anew need not be searched."""
+        """Folds twice: the first fold leaves what was erased in the backup, the second makes a backup of the first. Files that
+        are completely rewritten need not be searched."""
         with self._caught_up(to_write=True):
             self._fold()
             self._fold()
@@ -367,14 +368,14 @@ class JsonFileStore(SqliteStore):
             partial.replace(path)
 
     def become(self, other: SqliteStore) -> None:
-        """Takes over everything that the other store holds, in the place of what is here."""
+        """Replaces everything here by what the other store holds."""
         with self._caught_up(to_write=True), closing(other.connect()) as source:
             try:
                 self._become(source)
                 self._fold()
                 self._fold()
             except BaseException:
-                self._place = self._looked = None  # the files are right, and RAM is not
+                self._place = self._looked = None  # the files are right, but RAM is not
                 raise
 
     def size(self, where: Where | None = None) -> Size:
@@ -420,6 +421,6 @@ def _translated() -> Iterator[None]:
 def _look(path: Path) -> tuple[int, int, int] | None:
     try:
         seen = path.stat()
-    except OSError:  # the attempt to read it tells what is wrong
+    except OSError:  # reading it will show what is wrong
         return None
     return seen.st_ino, seen.st_size, seen.st_mtime_ns

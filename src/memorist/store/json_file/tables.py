@@ -1,8 +1,9 @@
-"""Between the tables of a store in RAM and the sections of a JSON file: all there is, what a transaction changed, and back.
+"""Converts between the tables of a store in RAM and the sections of a JSON file: everything, or what a transaction changed,
+and back.
 
 Snapshot and log use the same sections, so a line of the log is a small snapshot: the final row of everything that a
-transaction touched, not what it did. Rows have named fields, times as text, keys and digests in hexadecimal; what is NULL is
-left out. Words, topics and the sizes of shelves are derived from the records, and never in a file.
+transaction touched, not what it did. Rows have named fields, times as text, keys and digests in hexadecimal; NULLs are left
+out. Words, topics and the sizes of shelves are derived from the records, and are never in a file.
 """
 
 import json
@@ -31,13 +32,13 @@ from memorist.store.where import canonical
 
 Key = tuple[Any, ...]
 
-DERIVED = ("words", "topics")  # settings that tell what was made of the records; a file does not know them
+DERIVED = ("words", "topics")  # settings that say what was derived from the records; not in a file
 LAST_GENERATION = "last generation"  # a setting in the file; in the tables SQLite counts them
-MANY = 1000  # ids for which reading all costs less than looking each up
+MANY = 1000  # ids from which reading all costs less than looking up each
 NOTHING_COUNTED = (None,) * (len(COUNTERS) + 1)
 
 
-@lru_cache(maxsize=1000)  # the times of a record, and of what was stored with it, are mostly the same
+@lru_cache(maxsize=1000)  # the times of a record and of what was stored with it are mostly equal
 def _text(micros: int) -> str:
     return from_micros(micros).isoformat()
 
@@ -54,7 +55,7 @@ FORMS: Mapping[str, tuple[Callable[[Any], Any], Callable[[Any], Any]]] = {  # in
     "flag": (bool, int),
 }
 
-MORE: Mapping[str, tuple[str, Callable[[Sequence[Any]], Any]]] = {  # a column that no file has, and what is in it
+MORE: Mapping[str, tuple[str, Callable[[Sequence[Any]], Any]]] = {  # a column that is not in the file, and its value
     "counters": ("tally", lambda values: tally(values[0], values[1:])),
     "links": ("tally", lambda values: tally(values[0], values[1:])),
     "generations": ("at", lambda values: 0),
@@ -79,12 +80,12 @@ class Section:
         self._insert = upsert(table, ", ".join(names), ", ".join(self.key))
 
     def rows(self, one: apsw.Connection, keys: Iterable[Key] | None = None) -> Iterator[Row]:
-        """Those with these keys, or all."""
+        """The rows with these keys, or all."""
         sql, key = self._select, ", ".join(f"t.{name}" for name in self.key)
         if keys is not None:
             parts = ", ".join(f"value ->> {place}" for place in range(len(self.key)))
             sql += f" WHERE ({key}) IN (SELECT {parts} FROM json_each(?))"
-        order = "t.rowid" if self.table == "recalls" else key  # what is oldest there goes first
+        order = "t.rowid" if self.table == "recalls" else key  # the oldest there is removed first
         for found in one.execute(f"{sql} ORDER BY {order}", () if keys is None else (canonical(list(keys)),)):
             row = {field: value for field, value in zip(self.fields, found, strict=True) if value is not None}
             for _, field, written, _ in self._forms:
@@ -93,7 +94,7 @@ class Section:
             yield row
 
     def values(self, row: Row) -> list[Any]:
-        """Of its fields, as a table has them; but ids."""
+        """The values of the row's fields as in the table, except for ids."""
         values = list(map(row.get, self.fields))
         for place, _, _, read in self._forms:
             if values[place] is not None:
@@ -101,7 +102,7 @@ class Section:
         return values
 
     def put(self, one: apsw.Connection, rows: Sequence[Row]) -> None:
-        """Adds them, or puts them in the place of those with their keys."""
+        """Inserts the rows, or replaces those with their keys."""
         values, more = self._numbered(one, rows), self._more
         one.executemany(self._insert, ((*each, more[1](each)) for each in values) if more else values)
 
@@ -110,7 +111,7 @@ class Section:
         one.executemany(f"DELETE FROM {self.table} WHERE {' AND '.join(f'{name} = ?' for name in self.key)}", keys)
 
     def _numbered(self, one: apsw.Connection, rows: Sequence[Row]) -> Iterator[list[Any]]:
-        """The values of the rows, with numbers of records instead of ids."""
+        """The values of the rows, with record numbers instead of ids."""
         numbers = _numbers(one, {row[field] for row in rows for field in self.ids})
         places = [self._places[field] for field in self.ids]
         for row in rows:
@@ -178,13 +179,13 @@ WORDS = "INSERT OR IGNORE INTO words (id, shelf, start, end, prepared, length) V
 
 
 def every(one: apsw.Connection) -> Mapping[str, Iterator[Row]]:
-    """All there is, for a snapshot."""
+    """Everything, for a snapshot."""
     return {**{name: section.rows(one) for name, section in SECTIONS.items()}, "vectors": _vectors(one)}
 
 
 @contextmanager
 def watched(one: apsw.Connection) -> Iterator[Callable[[], Sections]]:
-    """Inside a transaction: what is asked for is what it left behind since then."""
+    """Inside a transaction: yields a function that returns what the transaction has changed so far."""
     with closing(apsw.Session(one, "main")) as session:
         for table in (*(section.table for section in SECTIONS.values()), "vectors"):
             session.attach(table)
@@ -192,11 +193,11 @@ def watched(one: apsw.Connection) -> Iterator[Callable[[], Sections]]:
 
 
 class _Touched:
-    """The keys of the rows that a transaction touched, by table and by what became of them."""
+    """The keys of the rows that a transaction touched, by table and by what happened to them."""
 
     def __init__(self, session: apsw.Session) -> None:
         self._keys: dict[tuple[str, str], list[Key]] = {}
-        self.blocks: dict[Key, Key] = {}  # of vectors, with what was in them
+        self.blocks: dict[Key, Key] = {}  # of vectors, with their former content
         for change in apsw.Changeset.iter(session.changeset()):
             row = change.old or change.new or ()
             key = tuple(row[place] for place in sorted(change.pk_columns))
@@ -232,7 +233,7 @@ def _dropped(one: apsw.Connection, touched: _Touched) -> Sections:
 
 
 def _left(one: apsw.Connection, touched: _Touched) -> Sections:
-    """The rows that are there now. A shelf or the end of a chain is told once, when it comes."""
+    """The rows that exist now. A shelf or the end of a chain is written once, when it is added."""
     sections = {}
     for name, section in SECTIONS.items():
         keys = touched.added(section.table) if name in ("shelves", "chain") else touched.left(section.table)
@@ -251,7 +252,7 @@ def _id(one: apsw.Connection, number: int) -> str:
 
 
 def merged(parts: Sequence[Sections]) -> Sections:
-    """A snapshot, and the lines of its log put into it."""
+    """A snapshot with the lines of its log merged into it."""
     if len(parts) == 1:
         return parts[0]
     keys: dict[str, Callable[[Row], Any]] = {name: itemgetter(*section.key) for name, section in SECTIONS.items()}
@@ -269,7 +270,7 @@ def merged(parts: Sequence[Sections]) -> Sections:
 
 
 def built(sections: Sections) -> apsw.Connection:
-    """A database in RAM of its own with these rows."""
+    """A separate database in RAM with these rows."""
     one = apsw.Connection(":memory:")
     one.execute("PRAGMA journal_mode = OFF")  # what fails is thrown away
     migrate(one, Path(":memory:"), migrations_in(SCHEMA))
@@ -281,7 +282,7 @@ def built(sections: Sections) -> apsw.Connection:
 
 
 def _put_records(one: apsw.Connection, rows: Sequence[Row]) -> None:
-    """New ones, and nothing that is derived from them."""
+    """Inserts new records, without anything derived from them."""
 
     def place_of(row: Row) -> Key:
         return row["space"], row["scope"], row["kind"], row["state"], row.get("home")
@@ -301,14 +302,14 @@ def _put_records(one: apsw.Connection, rows: Sequence[Row]) -> None:
 
 
 def _shelves(one: apsw.Connection, wanted: Iterable[Shelf]) -> dict[Shelf, int]:
-    """The numbers of all; these are made if there are none."""
+    """The numbers of all these shelves; missing ones are created."""
     names = [(shelf.space, shelf.place, shelf.layer) for shelf in dict.fromkeys(wanted)]
     one.executemany("INSERT INTO shelves (space, scope, layer) VALUES (?, ?, ?) ON CONFLICT DO NOTHING", names)
     return {Shelf(*names): id for id, *names in one.execute("SELECT id, space, named, layer, home FROM shelves")}
 
 
 def sealed(sections: Sections) -> list[Sealed]:
-    """The records, in the order of their numbers."""
+    """The records, ordered by number."""
     seals = []
     for row in sorted(sections.get("records", ()), key=itemgetter("number")):
         number, space, scope, home, *columns, key, checksum = RECORDS.values(row)
@@ -318,7 +319,7 @@ def sealed(sections: Sections) -> list[Sealed]:
 
 
 def put(one: apsw.Connection, sections: Sections) -> None:
-    """All rows but the records, which are there already."""
+    """Inserts all rows except the records, which are there already."""
     _shelves(one, (Shelf(**row) for row in sections.get("shelves", ())))
     for row in sections.get("dropped_generations", ()):
         one.execute("DELETE FROM vectors WHERE generation = ?", (row["id"],))
@@ -347,7 +348,7 @@ def _put_chain(one: apsw.Connection, rows: Iterable[Row]) -> None:
 
 
 def make_words(one: apsw.Connection) -> None:
-    """The index rows of all records; those of records that were written meanwhile are there."""
+    """Makes the index rows of all records; those of records written meanwhile exist already."""
     one.config(apsw.SQLITE_DBCONFIG_ENABLE_TRIGGER, 0)  # row by row, the index would cost four times as much
     try:
         one.executemany(WORDS, _words(one))
@@ -384,13 +385,13 @@ def _vectors(one: apsw.Connection) -> Iterator[Row]:
 
 
 def _packed(generation: int, number: int, rows: Sequence[int], held: Mapping[int, bytes]) -> Row:
-    """The vectors of one record, which has these rows; none where they were taken away."""
+    """The vectors of one record, which has these rows; none if they were removed."""
     packed = b64encode(b"".join(held[row] for row in rows)).decode()
     return {"generation": generation, "record": number, "chunks": [row % CHUNKS for row in rows], "vectors": packed}
 
 
 def _changed_vectors(one: apsw.Connection, blocks: Mapping[Key, Key]) -> Iterator[Row]:
-    """Of records that have other ones than before; one that went to another shelf took its own along."""
+    """The vectors of records whose vectors changed; a record that moved to another shelf kept its own."""
     before, after = dict[Key, bytes](), dict[Key, bytes]()
     for (generation, shelf, block), was in blocks.items():
         found = one.execute(BLOCKS, (generation, shelf, block, block + 1)).get or (block, b"", b"")
@@ -405,14 +406,14 @@ def _changed_vectors(one: apsw.Connection, blocks: Mapping[Key, Key]) -> Iterato
 
 
 def _put_vectors(one: apsw.Connection, rows: Sequence[Row]) -> None:
-    """In the place of those that these records have."""
+    """Replaces the vectors of these records."""
     sql = "SELECT number, shelf FROM records WHERE number IN (SELECT value FROM json_each(?))"
     shelves = dict(one.execute(sql, (canonical([row["record"] for row in rows]),)))
     known = {id for (id,) in one.execute("SELECT id FROM generations")}
     groups: dict[Key, list[Row]] = {}
     for row in rows:
         number, generation = row["record"], row["generation"]
-        if generation in known:  # else there is nothing left to compare them with
+        if generation in known:  # otherwise there is nothing left to compare them with
             groups.setdefault((generation, shelves[number], number // GROUP), []).append(row)
     versions = {shelf: next_version(one, shelf) for shelf in {shelf for _, shelf, _ in groups}}
     for (generation, shelf, group), some in groups.items():
@@ -421,7 +422,7 @@ def _put_vectors(one: apsw.Connection, rows: Sequence[Row]) -> None:
 
 
 def _with(held: Mapping[int, bytes], rows: Sequence[Row]) -> dict[int, dict[int, bytes]]:
-    """The blocks of a group, with these in the place of those that their records have; some may be empty then."""
+    """The blocks of a group with these vectors in place of those of the same records; some may then be empty."""
     blocks: dict[int, dict[int, bytes]] = {block_of(place): {} for place in held}
     told = {row["record"] for row in rows}
     stay = {place: vector for place, vector in held.items() if place // CHUNKS not in told}

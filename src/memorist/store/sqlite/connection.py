@@ -1,14 +1,14 @@
 """Connections to one SQLite file, or to a database in RAM: one per thread, never across a fork, every write in
 `BEGIN IMMEDIATE`.
 
-Why so strict: a deferred transaction that turns from reading to writing fails at once when another writer came first, whatever
-the timeout; a connection carried over a fork corrupts files; and a plain `open()` of the file drops its locks. Waiting
-for another writer is done here, with short random pauses, because SQLite's own back-off lets unlucky writers starve.
+These rules have reasons. A deferred transaction that turns from reading to writing fails at once if another writer came first,
+whatever the timeout; a connection carried over a fork corrupts files; and a plain `open()` of the file drops its locks.
+Waiting for another writer is done here, with short random pauses, because SQLite's own back-off lets unlucky writers starve.
 
-In RAM there is no write-ahead log: a reader and a writer wait for each other. So a thread that reads one moment there keeps
-the other threads' transactions waiting, in the same queue as theirs.
+In RAM there is no write-ahead log, so readers and writers wait for each other. There, a thread that reads at one moment keeps
+the transactions of other threads waiting, in the same queue as theirs.
 
-What a connection sees of the shelves is worked out once for a moment (`Shelves`): every question needs it.
+What a connection sees of the shelves is determined once per moment (`Shelves`), because every query needs it.
 """
 
 import itertools
@@ -45,20 +45,20 @@ PRAGMA journal_size_limit = 67108864;
 PRAGMAS_OF_A_STORE = """
 PRAGMA cache_size = -16384;
 PRAGMA synchronous = FULL;
-"""  # to set these, SQLite reads the schema
+"""  # SQLite reads the schema to set these
 URI = apsw.SQLITE_OPEN_URI
 MOST_IN_RAM = 1 << 45  # bytes; SQLite would stop at one GB
-LISTS_AT_MOST = 100  # of readable shelves that are remembered
-KEYS_AT_MOST = 8  # filters, and sets of shelves, through which a view keeps what was read
+LISTS_AT_MOST = 100  # remembered lists of readable shelves
+KEYS_AT_MOST = 8  # filters, and sets of shelves, for which a view caches what was read
 UNWRITTEN = (apsw.SQLITE_IOERR_WRITE, apsw.SQLITE_IOERR_FSYNC, apsw.SQLITE_IOERR_TRUNCATE)
 Key = TypeVar("Key")
 Value = TypeVar("Value")
-_databases = itertools.count(1)  # in RAM; their names are known to the whole process
-_inherited: list[Any] = []  # connections of a parent process: closing them here would drop the parent's locks
+_databases = itertools.count(1)  # in RAM; their names are process-wide
+_inherited: list[Any] = []  # connections of a parent process: closing them here would drop its locks
 
 
 def upsert(table: str, names: str, key: str) -> str:
-    """Adds a row of these columns, or puts it in the place of the one with that key."""
+    """SQL that inserts a row with these columns, or updates the one with that key."""
     changes = ", ".join(f"{name} = excluded.{name}" for name in names.split(", ") if name not in key.split(", "))
     values = f"(?{', ?' * names.count(',')})"
     return f"INSERT INTO {table} ({names}) VALUES {values} ON CONFLICT ({key}) DO UPDATE SET {changes}"
@@ -66,7 +66,7 @@ def upsert(table: str, names: str, key: str) -> str:
 
 @contextmanager
 def one_moment(connection: apsw.Connection) -> Iterator[None]:
-    """Everything read inside is from the same moment, whatever others write meanwhile."""
+    """Inside, everything is read from the same moment, whatever others write meanwhile."""
     if connection.in_transaction:
         yield
         return
@@ -80,7 +80,7 @@ def one_moment(connection: apsw.Connection) -> Iterator[None]:
 
 @contextmanager
 def committed(connection: apsw.Connection) -> Iterator[None]:
-    """What was begun is kept at the end, or nothing of it."""
+    """Commits what was begun, or rolls all of it back."""
     try:
         yield
         connection.execute("COMMIT")
@@ -91,7 +91,7 @@ def committed(connection: apsw.Connection) -> Iterator[None]:
 
 
 def explained(problem: Exception) -> MemoristError:
-    """SQLite's error in our words: the fact, and the next step."""
+    """SQLite's error as one of ours: the fact, and the next step."""
     if isinstance(problem, UnicodeEncodeError):
         return Invalid("a text holds half a character (a lone surrogate), which no store can hold; remove it")
     if isinstance(problem, UnicodeDecodeError):
@@ -127,7 +127,7 @@ def explained(problem: Exception) -> MemoristError:
 
 
 def _out_of_files() -> StoreUnavailable | None:
-    """SQLite does not tell why it could not open a file; whoever tries finds out."""
+    """Checks for a lack of file handles by opening a file, because SQLite does not say why it could not open one."""
     try:
         os.close(os.open(os.devnull, os.O_RDONLY))
     except OSError as problem:
@@ -136,7 +136,7 @@ def _out_of_files() -> StoreUnavailable | None:
 
 
 def misplaced(what: str) -> StoreDamaged:
-    """For what no sound file can hold, though every page of it can be read."""
+    """For content that no sound file can hold, although every page of it can be read."""
     return StoreDamaged(
         f"the store is damaged ({what}); it was left as it is. `memorist doctor` tells more, "
         "`memorist backup --restore FILE` brings a backup back"
@@ -144,12 +144,12 @@ def misplaced(what: str) -> StoreDamaged:
 
 
 def _lacks_a_part(problem: Exception) -> bool:
-    """Our statements name only what the schema makes, so what is not there is damage."""
+    """Our statements only name what the schema creates, so anything missing is damage."""
     return isinstance(problem, apsw.SQLError) and re.search(r"no such|has no column", str(problem)) is not None
 
 
 def can_have_a_log(path: Path) -> bool:
-    """Whether SQLite can use its write-ahead log beside that file; without it, a file that has none can only be read."""
+    """Whether SQLite can use its write-ahead log beside that file. Without one, a file that has no log can only be read."""
     return os.access(path.parent, os.W_OK) or path.with_name(path.name + "-shm").exists()
 
 
@@ -159,7 +159,7 @@ SET = upsert("settings", "name, value", "name")
 class Connections:
     """One connection per thread to one file, or to a database in RAM if there is no path.
 
-    `with connections as one:` gives this thread's, and turns SQLite's errors into ours.
+    `with connections as one:` gives this thread's connection, and turns SQLite's errors into ours.
     """
 
     def __init__(self, path: Path | None, wait: float, writable: bool = True) -> None:
@@ -169,12 +169,12 @@ class Connections:
         self._process = os.getpid()
         self._local = threading.local()
         self._opened: list[tuple[threading.Thread, apsw.Connection]] = []
-        self._forks = 0  # before each of which all connections to a file were closed
+        self._forks = 0  # the number of forks, before each of which all connections to a file were closed
         self._turn = threading.RLock()  # threads of one process queue here instead of polling the file
         self._bookkeeping = threading.Lock()
         self._closed = False
         self._accepted = False
-        self.look: Callable[[], None] | None = None  # done before anything is read outside of a transaction
+        self.look: Callable[[], None] | None = None  # called before anything is read outside of a transaction
         self._in_ram = f"file:/memorist-{next(_databases)}?vfs=memdb"
         with inside:
             self._keeper = None if path else self._database_in_ram()
@@ -190,13 +190,13 @@ class Connections:
         return keeper
 
     def accept(self) -> None:
-        """The file is a store that we may change; closing may fold its log in."""
+        """The file is a store that may be changed, so closing it may fold its log in."""
         self._accepted = True
         self.here().config(apsw.SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 0)
         _set(self.here(), PRAGMAS_OF_A_STORE)
 
     def __enter__(self) -> apsw.Connection:
-        if self.path is None:  # it stays open; and before it is read, `look` may have to wait for another thread
+        if self.path is None:  # it stays open; and `look` may have to wait for another thread before reading
             connection = self.here()
             inside.__enter__()
             return connection
@@ -213,7 +213,7 @@ class Connections:
             raise explained(problem) from problem
 
     def here(self) -> apsw.Connection:
-        """This thread's connection; to a file, only `inside`."""
+        """This thread's connection; for a file, only `inside`."""
         must_be_ours(self._process)
         if self._closed:
             raise StoreUnavailable("this memory was closed; open it again")
@@ -232,7 +232,7 @@ class Connections:
         connection = self.connect()
         connection.set_busy_handler(patience(self.wait))
         connection.config(apsw.SQLITE_DBCONFIG_DEFENSIVE, 1)
-        # A write-ahead log with something in it, as after a kill, is left alone until the file is known to be a store.
+        # A write-ahead log with content, as after a kill, is left alone until the file is known to be a store.
         has_log = self.path is not None and size_of(self.path.with_name(self.path.name + "-wal")) > 0
         connection.config(apsw.SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, int(not self._accepted and has_log))
         _set(connection, PRAGMAS + PRAGMAS_OF_A_STORE if self._accepted else PRAGMAS)
@@ -241,7 +241,7 @@ class Connections:
         return connection
 
     def connect(self) -> apsw.Connection:
-        """A new connection, the caller's own. A file that may not be written can be read if SQLite may write its log beside
+        """A new connection of the caller's own. A file that may not be written can be read if SQLite may write its log beside
         it, or if there is no log at all."""
         if self.path is None:
             return apsw.Connection(self._in_ram, flags=apsw.SQLITE_OPEN_READWRITE | URI)
@@ -258,7 +258,7 @@ class Connections:
         return apsw.Connection(name, flags=apsw.SQLITE_OPEN_READONLY | URI)
 
     def _keep(self, connection: apsw.Connection) -> None:
-        """Remembers it for `close`; what ended threads left behind is closed, so that files do not pile up."""
+        """Remembers the connection for `close`, and closes those of ended threads so that open files do not pile up."""
         with self._bookkeeping:
             left = [other for thread, other in self._opened if not thread.is_alive()]
             self._opened = [(thread, other) for thread, other in self._opened if thread.is_alive()]
@@ -267,8 +267,9 @@ class Connections:
             other.close()
 
     def use_write_ahead_log(self) -> bool:
-        """Whether this file has one now; a database in RAM needs none. Of several processes that switch a new file at once,
-        SQLite turns all but one away without asking the busy handler, so asking again is done here."""
+        """Switches the file to a write-ahead log and says whether that worked; a database in RAM needs none. If several
+        processes switch a new file at once, SQLite rejects all but one without asking the busy handler, so retrying is done
+        here."""
         until = time.monotonic() + self.wait
         while True:
             try:
@@ -279,7 +280,7 @@ class Connections:
 
     @contextmanager
     def transaction(self, durable: bool = True, wait: float | None = None) -> Iterator[None]:
-        """BEGIN IMMEDIATE … COMMIT; inside another one it joins it."""
+        """BEGIN IMMEDIATE … COMMIT; joins a surrounding transaction."""
         with inside:
             joined = self.here().in_transaction
         if joined:
@@ -296,19 +297,19 @@ class Connections:
                 yield
 
     def has_written(self, connection: apsw.Connection) -> bool:
-        """Whether this thread's connection sees what is not committed yet."""
+        """Whether this thread's connection sees uncommitted changes."""
         writes = connection.txn_state("main") == apsw.SQLITE_TXN_WRITE
         return writes and connection.total_changes() != getattr(self._local, "begun", None)
 
     @contextmanager
     def moment(self) -> Iterator[None]:
-        """Everything that this thread reads inside is from the same moment."""
+        """Inside, everything that this thread reads is from the same moment."""
         with self.alone() if self.path is None else nullcontext(), inside, one_moment(self.here()):
             yield
 
     @contextmanager
     def alone(self, wait: float | None = None) -> Iterator[None]:
-        """No other thread of this process writes meanwhile; for what SQLite does outside of transactions."""
+        """Keeps other threads of this process from writing meanwhile; for what SQLite does outside of transactions."""
         ready = self.wait if wait is None else wait
         if not self._turn.acquire(timeout=ready):
             raise StoreUnavailable(f"another thread kept the store busy for {ready:g} s; nothing was written")
@@ -328,7 +329,7 @@ class Connections:
             connection.set_busy_handler(patience(self.wait))
 
     def let_go(self) -> bool:
-        """Closes all connections to the file, as they are: each thread opens its own again. Whether none is left."""
+        """Closes all connections to the file as they are; each thread opens its own again. Whether none is left."""
         if self.path is None:
             return True
         self._forks += 1
@@ -357,12 +358,12 @@ class Connections:
 
 
 def _set(connection: apsw.Connection, pragmas: str) -> None:
-    """All of them: some answer, and SQLite goes on to the next when that is read."""
+    """Sets all of them. Some return rows, and SQLite only continues once these are read."""
     connection.execute(pragmas).fetchall()
 
 
 def _close(connection: apsw.Connection, wait: float = 1.0) -> None:
-    """Another thread may be in the middle of a statement; it is given a moment to end it."""
+    """Closes the connection; if another thread is in the middle of a statement, waits a moment for it to finish."""
     until = time.monotonic() + wait
     while True:
         try:
@@ -374,7 +375,7 @@ def _close(connection: apsw.Connection, wait: float = 1.0) -> None:
 
 
 def patience(wait: float) -> Callable[[int], bool]:
-    """For SQLite, which tells how often it asked: waits for a lock until `wait` seconds are over."""
+    """A busy handler for SQLite, which passes how often it has asked: waits for a lock for up to `wait` seconds."""
     until = 0.0
 
     def again(times: int) -> bool:
@@ -404,8 +405,8 @@ class Seen:
 
 
 class Stamp(NamedTuple):
-    """Tells whether anything was written since: by others, who change SQLite's version of the data, or over this connection.
-    Whatever replaces the whole file changes the version of the schema."""
+    """Shows whether anything was written since: by others, which changes SQLite's data version, or over this connection.
+    Whatever replaces the whole file changes the schema version."""
 
     connection: apsw.Connection
     schema: int
@@ -424,25 +425,25 @@ class Stamp(NamedTuple):
 
 @dataclass(slots=True)
 class View:
-    """What a connection sees, as far as it was asked: no table is read twice for one question, nor for the next one where
-    nothing was written since."""
+    """A cache of what a connection sees: no table is read twice for one query, nor for the next one if nothing was written
+    since."""
 
     seen: Seen
-    stamp: Stamp | None = None  # None: it is not to be kept
-    sizes: dict[int, tuple[int, int, int]] = field(default_factory=dict)  # of shelves: rows, terms, changes of vectors
+    stamp: Stamp | None = None  # None: not to be kept
+    sizes: dict[int, tuple[int, int, int]] = field(default_factory=dict)  # by shelf: rows, terms, changes of vectors
     generations: list[Generation] = field(default_factory=list)
-    speakers: dict[tuple[int, int], list[str]] = field(default_factory=dict)  # of a shelf, at most so many
+    speakers: dict[tuple[int, int], list[str]] = field(default_factory=dict)  # by shelf and maximal number
     beginnings: dict[tuple[int, str, int], list[str]] = field(default_factory=dict)  # words of a shelf that begin so
-    lessons: dict[tuple[str, str | None], list[Any]] = field(default_factory=dict)  # of a space and a home in it
-    facts: dict[tuple[object, ...], dict[int, Fact | None]] = field(default_factory=dict)  # through a filter
-    frequencies: dict[str, int] = field(default_factory=dict)  # of terms, each with its shelf
+    lessons: dict[tuple[str, str | None], list[Any]] = field(default_factory=dict)  # by space and home
+    facts: dict[tuple[object, ...], dict[int, Fact | None]] = field(default_factory=dict)  # by filter
+    frequencies: dict[str, int] = field(default_factory=dict)  # of terms, each qualified with its shelf
     holding: dict[tuple[str, int], list[int]] = field(default_factory=dict)  # rows of what was looked for in the index
-    held: int = 0  # so many rows
+    held: int = 0  # number of these rows
     words: dict[int, str] = field(default_factory=dict)  # the terms of rows
-    rows: dict[str, dict[int, dict[int, str]]] = field(default_factory=dict)  # the same of records on some shelves
+    rows: dict[str, dict[int, dict[int, str]]] = field(default_factory=dict)  # the same by records, on some shelves
 
     def readable(self, shelves: Sequence[Shelf], access: Access) -> list[int]:
-        """The numbers of those of these shelves that exist and may be read."""
+        """The numbers of the given shelves that exist and may be read."""
         here = (shelf for shelf in shelves if shelf.space == access.space and access.may_read(shelf.scope, shelf.home))
         return [self.seen.ids[shelf] for shelf in here if shelf in self.seen.ids]
 
@@ -451,7 +452,7 @@ class View:
 
 
 def among(kept: dict[Key, dict[int, Value]], key: Key) -> dict[int, Value]:
-    """What a view has kept under this key; of few keys is something kept."""
+    """What a view has cached under this key; only a few keys are kept."""
     if key not in kept and len(kept) >= KEYS_AT_MOST:
         kept.clear()
     return kept.setdefault(key, {})
@@ -460,7 +461,7 @@ def among(kept: dict[Key, dict[int, Value]], key: Key) -> dict[int, Value]:
 def kept_or_read(
     kept: dict[Key, Value], keys: Sequence[Key], read: Callable[[list[Key]], Mapping[Key, Value]], most: int
 ) -> dict[Key, Value]:
-    """What is known of these, in their order: what a view has kept, and the rest as it is read. So many are kept at most."""
+    """The values for these keys, in order: cached ones, and the rest from `read`. At most `most` values stay cached."""
     fresh = [key for key in keys if key not in kept]
     if not fresh:
         return {key: kept[key] for key in keys}
@@ -473,20 +474,20 @@ def kept_or_read(
 
 
 class _Here(threading.local):
-    """What this thread saw in the moment that it reads."""
+    """What this thread has seen in the moment that it reads."""
 
     view: View | None = None
-    last: View | None = None  # of an earlier moment; it holds while its stamp is that of now
+    last: View | None = None  # of an earlier moment; valid as long as its stamp is current
     reading = False
 
 
 class Shelves:
-    """Which shelf has which number.
+    """Maps shelves to their numbers.
 
-    Shelves are only ever added, so what was once seen committed stays true and is kept. What is seen inside a transaction that
-    writes is not kept: if it is rolled back, the number may be given to another scope, and a stale entry would show one
-    project's memories to another. For the same reason everything is forgotten when the file's content was replaced by a
-    backup, which SQLite tells by the version of the schema. What is seen is one value: other threads may be reading it.
+    Shelves are only ever added, so what was once seen committed stays true and is cached. What is seen inside a writing
+    transaction is not: after a rollback the number may be given to another scope, and a stale entry would show one project's
+    memories to another. For the same reason everything is forgotten when the file's content is replaced by a backup, which
+    changes SQLite's schema version. The cache is one immutable value, because other threads may be reading it.
     """
 
     def __init__(self) -> None:
@@ -496,7 +497,7 @@ class Shelves:
 
     @contextmanager
     def moment(self) -> Iterator[None]:
-        """Around what reads one moment: one look serves all of it, until this thread writes."""
+        """Wraps reading at one moment: a single look serves all of it, until this thread writes."""
         if self._here.reading:
             yield
             return
@@ -507,7 +508,7 @@ class Shelves:
             self._here.view, self._here.reading = None, False
 
     def forget_view(self) -> None:
-        """This thread writes: whatever becomes of it, what comes after it is looked at again."""
+        """This thread writes; whatever the outcome, it must look again afterwards."""
         self._here.view = self._here.last = None
 
     def now(self, one: apsw.Connection) -> View:
@@ -522,9 +523,9 @@ class Shelves:
         return view
 
     def _looked(self, one: apsw.Connection) -> View:
-        """What this thread saw last, where nothing was written since, or else a new look."""
+        """What this thread saw last if nothing was written since, otherwise a new look."""
         stamp, last = Stamp.of(one), self._here.last
-        if one.txn_state("main") != apsw.SQLITE_TXN_READ:  # what it writes may be rolled back: nothing of it is kept
+        if one.txn_state("main") != apsw.SQLITE_TXN_READ:  # what it writes may be rolled back, so nothing is kept
             return View(self._seen_now(one, stamp.schema, keep=False))
         if last is None or last.stamp != stamp:
             last = self._here.last = View(self._seen_now(one, stamp.schema, keep=True), stamp)
@@ -543,12 +544,12 @@ class Shelves:
         return seen
 
     def _kept(self, one: apsw.Connection) -> View | None:
-        """What was seen in the moment that this thread still reads."""
+        """What was seen in the moment that this thread is still reading."""
         view = self._here.view
         return view if view is not None and one.txn_state("main") == apsw.SQLITE_TXN_READ else None
 
     def sizes(self, one: apsw.Connection, view: View, ids: Sequence[int]) -> list[tuple[int, int, int]]:
-        """Of each of these shelves its rows, the terms in them, and how often its vectors changed."""
+        """For each of these shelves: its rows, the terms in them, and how often its vectors changed."""
         if any(id not in view.sizes for id in ids):
             sql = "SELECT id, chunks, length, vectors FROM shelves WHERE id IN (SELECT value FROM json_each(?))"
             for id, *size in one.execute(sql, (canonical(ids),)):
@@ -574,7 +575,7 @@ class Shelves:
         return next((each for each in self.generations(one) if each.id == id), None)
 
     def id_of(self, one: apsw.Connection, shelf: Shelf) -> int:
-        """The shelf's number; a missing shelf is made. Only inside a transaction."""
+        """The shelf's number; a missing shelf is created. Only inside a transaction."""
         schema, seen = one.execute("PRAGMA schema_version").get, self._seen
         if schema == seen.schema and shelf in seen.ids:
             return seen.ids[shelf]
@@ -586,7 +587,7 @@ class Shelves:
         return found
 
     def readable(self, view: View, access: Access, layers: Collection[str] = LAYERS) -> str:
-        """The numbers of all shelves of these layers that this access may read, as JSON to bind."""
+        """The numbers of all shelves on these layers that this access may read, as JSON for a parameter."""
         seen = view.seen
         if seen is not self._seen:  # inside a transaction that added some: not to be kept
             return _readable(seen.shelves, access, layers)

@@ -1,14 +1,13 @@
-"""What a doctor can see and repair in an SQLite store. Each check finds damage that the others cannot.
+"""What can be checked and repaired in an SQLite store. Each check finds damage that the others cannot.
 
-SQLite's own integrity check sees broken pages; FTS5's check with rank 1 sees an index that differs from its content (the
-check with rank 0, and integrity_check, do not); computing the index rows again sees content that differs from the text;
-checksums see flipped bits in what is otherwise well-formed.
+SQLite's own integrity check detects broken pages; FTS5's check with rank 1 detects an index that differs from its content (the
+check with rank 0 and integrity_check do not); recomputing the index rows detects content that differs from the text; checksums
+detect flipped bits in what is otherwise well-formed.
 
-A repair touches only what can be computed again from the records: index rows, the FTS5 index over them, the sizes of the
-shelves, vectors that belong to nothing, and triggers, views and indexes of the schema; and from a journal that verifies: counters
-and links. Where anything else is damaged nothing is
-changed at all: an index made from a damaged text would hide the damage. All of it is one transaction, and the store as it was is
-kept beside it first.
+A repair touches only what can be recomputed from the records: index rows, the FTS5 index over them, the sizes of the shelves,
+vectors that belong to nothing, and triggers, views and indexes of the schema; and, from a journal that verifies, counters and
+links. If anything else is damaged nothing is changed at all: an index made from a damaged text would hide the damage. The
+repair is one transaction, and a copy of the store is kept beside it first.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -43,7 +42,7 @@ WORDS_OF = (
 )
 ORPHANS = f"SELECT DISTINCT id / {CHUNKS} FROM words WHERE id / {CHUNKS} NOT IN (SELECT number FROM records)"
 LAYER = "SELECT s.layer FROM records r JOIN shelves s ON s.id = r.shelf WHERE r.number = ?"
-NOT_OF_THE_FILE = ("sqlite", "permissions")  # checks that say nothing about what the file holds
+NOT_OF_THE_FILE = ("sqlite", "permissions")  # checks that say nothing about the content of the file
 
 
 def checkup(one: apsw.Connection, store: SqliteStore) -> list[Diagnosis]:
@@ -66,13 +65,13 @@ def checkup(one: apsw.Connection, store: SqliteStore) -> list[Diagnosis]:
 
 
 def _survived(name: str, check: Callable[[], Iterable[Diagnosis]]) -> list[Diagnosis]:
-    """What damage keeps one check from finishing is a finding too, and no reason to skip the others."""
+    """The results of a check. Damage that prevents a check is a finding too, and no reason to skip the others."""
     try:
         return list(check())
     except apsw.IOError as problem:
         said, advice = f"cannot be checked: {explained(problem)}", "look after the disk, then try again"
         return [Diagnosis(False, name, said, advice)]
-    except (apsw.Error, StoreDamaged, Invalid, UnicodeDecodeError) as problem:  # invalid: the name of a space or scope
+    except (apsw.Error, StoreDamaged, Invalid, UnicodeDecodeError) as problem:  # Invalid: the name of a space or scope
         return [Diagnosis(False, name, f"cannot be checked: {problem}", RESTORE)]
 
 
@@ -85,8 +84,8 @@ def _version() -> Diagnosis:
 
 @contextmanager
 def _fresh(one: apsw.Connection, store: SqliteStore) -> Iterator[apsw.Connection]:
-    """A connection of its own: on one in use, FTS5 looks at pages it remembers and calls others' writes corruption. In RAM
-    nobody else can look while this one writes."""
+    """A separate connection: on one in use, FTS5 compares with pages it remembers and reports other processes' writes as
+    corruption. In RAM nobody else can read while this connection writes, so it is used itself."""
     if store.database is None and one.in_transaction:
         yield one
         return
@@ -99,7 +98,7 @@ def _fresh(one: apsw.Connection, store: SqliteStore) -> Iterator[apsw.Connection
 def _integrity(one: apsw.Connection, store: SqliteStore) -> Diagnosis:
     with _fresh(one, store) as fresh:
         said = [row[0] for row in fresh.execute("PRAGMA integrity_check(20)")]
-        # Index rows and vectors that point nowhere are seen where every record's words are computed again.
+        # Index rows and vectors that point nowhere are detected when every record's words are recomputed.
         sql = "SELECT count(*) FROM pragma_foreign_key_check WHERE \"table\" NOT IN ('words', 'vectors')"
         foreign = fresh.execute(sql).get
     if foreign:
@@ -110,7 +109,7 @@ def _integrity(one: apsw.Connection, store: SqliteStore) -> Diagnosis:
 
 
 def _schema(one: apsw.Connection, store: SqliteStore) -> Diagnosis:
-    """Without a trigger the index would go astray unseen."""
+    """Compares the schema: without a trigger, the index would diverge unnoticed."""
     odd = schema_differences(one, store)
     names = sorted({item.name for item in odd})
     advice = RESTORE if any(item.type == "table" for item in odd) else REBUILD
@@ -119,7 +118,7 @@ def _schema(one: apsw.Connection, store: SqliteStore) -> Diagnosis:
 
 @dataclass(frozen=True, slots=True)
 class SchemaItem:
-    """A table, index, trigger or view as SQLite keeps it."""
+    """A table, index, trigger or view as stored by SQLite."""
 
     type: str
     name: str
@@ -128,7 +127,7 @@ class SchemaItem:
 
 
 def schema_differences(one: apsw.Connection, store: SqliteStore) -> list[SchemaItem]:
-    """What a new store has and this one has not, and the other way round."""
+    """What a new store has and this one does not, and vice versa."""
     with closing(apsw.Connection(":memory:")) as fresh:
         for step in store.steps:
             fresh.execute(step.sql)
@@ -145,7 +144,7 @@ def _word_index(one: apsw.Connection, store: SqliteStore) -> Diagnosis:
     try:
         one.execute("INSERT INTO word_index (word_index, rank) VALUES ('integrity-check', 1)")
         same = _has_all_postings(one, store)
-    except (apsw.CorruptError, apsw.SQLError):  # the latter without the view that shows its content
+    except (apsw.CorruptError, apsw.SQLError):  # the latter if the view that shows its content is missing
         return Diagnosis(False, "index", "the word index differs from its content", REBUILD)
     except apsw.ReadOnlyError:
         return Diagnosis(True, "index", "the word index was not checked: the store is read-only")
@@ -155,8 +154,8 @@ def _word_index(one: apsw.Connection, store: SqliteStore) -> Diagnosis:
 
 
 def _has_all_postings(one: apsw.Connection, store: SqliteStore) -> bool:
-    """Whether the index says of every row what its content says. FTS5's own check joins one number per posting by XOR, and
-    our row numbers end alike: a word with one letter changed escapes it whenever an even number of rows hold the word."""
+    """Whether the index says about every row what its content says. FTS5's own check XORs one number per posting, and our row
+    numbers end alike, so a word with one changed letter escapes it whenever an even number of rows hold the word."""
     with _fresh(one, store) as fresh:
         fresh.execute(
             "CREATE VIRTUAL TABLE IF NOT EXISTS temp.postings USING fts5vocab ('main', 'word_index', 'instance')"
@@ -168,7 +167,7 @@ def _has_all_postings(one: apsw.Connection, store: SqliteStore) -> bool:
 
 
 def _rows(one: apsw.Connection, store: SqliteStore) -> Iterator[Diagnosis]:
-    """Checksums, and the place and the words of each record computed again."""
+    """Verifies checksums, and recomputes the place and the words of each record."""
     changed, astray, stale = [], [], []
     for sealed in store.seals():
         record = sealed.record
@@ -185,7 +184,7 @@ def _rows(one: apsw.Connection, store: SqliteStore) -> Iterator[Diagnosis]:
 
 
 def _is_astray(one: apsw.Connection, record: Record) -> bool:
-    """Its space and scope are under its checksum; which layer they mean is computed."""
+    """Whether the record lies on the wrong layer. Its space and scope are covered by its checksum; the layer is recomputed."""
     return bool(one.execute(LAYER, (record.number,)).get != shelf_of(record).layer)
 
 
@@ -201,7 +200,7 @@ def _is_stale(one: apsw.Connection, record: Record) -> bool:
 def _seen_twice(
     one: apsw.Connection, store: SqliteStore, record: Record, wrong: Callable[[apsw.Connection, Record], bool]
 ) -> bool:
-    """The second time with the record from the same moment: others may have written between the first two looks."""
+    """Checks a second time, with the record from the same moment, since others may have written between the first two reads."""
     if not wrong(one, record):
         return False
     with one_moment(one):
@@ -273,7 +272,7 @@ def repair(one: apsw.Connection, store: SqliteStore) -> list[Diagnosis]:
 
 
 def _keep(path: Path) -> Path:
-    """A verified copy of the store as it was; under the lock, so that nobody writes between it and the repair."""
+    """A verified copy of the store before the repair; under the lock, so that nobody writes between the copy and the repair."""
     target = path.with_name(f"{path.name}.before-repair-{datetime.now(UTC):%Y%m%dT%H%M%S.%f}Z.bak")
     with closing(apsw.Connection(str(path), flags=apsw.SQLITE_OPEN_READWRITE)) as reader:
         copy_verified(reader, target)
@@ -281,7 +280,7 @@ def _keep(path: Path) -> Path:
 
 
 def _rebuild(one: apsw.Connection, store: SqliteStore) -> int:
-    """How many records had other index rows than their text makes."""
+    """Rebuilds everything derived. Returns how many records had index rows that differ from their text."""
     _drop_triggers(one, store)
     rewritten = _rewrite_words(one, store)
     for item in schema_differences(one, store):
@@ -290,12 +289,13 @@ def _rebuild(one: apsw.Connection, store: SqliteStore) -> int:
     rebuild(one)
     drop_homeless(one)
     rebuild_topics(one)
-    one.execute("INSERT INTO word_index (word_index, rank) VALUES ('integrity-check', 1)")  # or take everything back
+    one.execute("INSERT INTO word_index (word_index, rank) VALUES ('integrity-check', 1)")  # or roll everything back
     return rewritten
 
 
 def _drop_triggers(one: apsw.Connection, store: SqliteStore) -> None:
-    """A trigger would take rows out of an index they are not in. What a new store does not have goes as well."""
+    """Drops the triggers, which would remove rows from an index that does not contain them, and anything a new store does not
+    have."""
     triggers = one.execute("SELECT type, name FROM sqlite_schema WHERE type = 'trigger'").fetchall()
     odd = [(item.type, item.name) for item in schema_differences(one, store) if not item.wanted]
     for type, name in dict.fromkeys((*triggers, *odd)):

@@ -1,9 +1,9 @@
-"""Erasing in an SQLite file: out of every table, out of the pages, out of the log.
+"""Erasing in an SQLite file: from every table, from the pages, and from the log.
 
-A DELETE deletes nothing by itself: old bytes stay in free pages, in the write-ahead log and in the gaps that moved rows
-leave behind. So three things come together. Content is overwritten where it lies (`secure_delete`, also inside FTS5); the
-log is folded in and cut to nothing; and then the file is *read*, through SQLite's own file layer, and searched for what
-must be gone. Only if something is found there is the whole file rewritten.
+A DELETE by itself erases nothing: old bytes stay in free pages, in the write-ahead log, and in the gaps that moved rows leave
+behind. So three things are done. Content is overwritten in place (`secure_delete`, also inside FTS5); the log is folded in and
+truncated; and then the file is *read*, through SQLite's own file layer, and searched for what must be gone. Only if something
+is found is the whole file rewritten.
 """
 
 import itertools
@@ -27,7 +27,7 @@ from memorist.text.words import terms
 
 READ_AT_ONCE = 1 << 22  # bytes
 TRACE = 16  # bytes of a vector
-MANY_VECTORS = 500  # rewriting the file is then cheaper than searching it
+MANY_VECTORS = 500  # beyond that, rewriting the file is cheaper than searching it
 STILL_READ = (
     "another process still reads an older state of the store, and the log keeps it; run `memorist compact` later"
 )
@@ -47,7 +47,7 @@ def terms_of(one: apsw.Connection, numbers: Sequence[int]) -> set[str]:
 def take_out_traces(
     one: apsw.Connection, ids: Sequence[str], heads: Sequence[str], words: Collection[str], shelves: Sequence[int]
 ) -> Erased:
-    """What told of these records, taken out of every table but `records` and `words`, where they are tombstones already."""
+    """Removes what refers to these records from every table except `records` and `words`, where they are tombstones already."""
     names = canonical(list(ids))
     numbers = "SELECT number FROM records WHERE id IN (SELECT value FROM json_each(?1))"
     one.execute(f"DELETE FROM counters WHERE record IN ({numbers})", (names,))
@@ -58,9 +58,9 @@ def take_out_traces(
     one.execute(
         f"UPDATE key_uses SET draft = '', outcome = '{ERASED_MESSAGE}' {used} AND outcome = '{MESSAGE_KEPT}'", (names,)
     )
-    # Any other may quote the text, and a guess of it could be checked.
+    # Any other may quote the text, and could be used to verify guesses.
     one.execute(f"DELETE FROM key_uses {used} AND outcome <> '{ERASED_MESSAGE}'", (names,))
-    one.execute("DELETE FROM key_uses WHERE outcome = 'erased'")  # as version 0.1.0 kept them
+    one.execute("DELETE FROM key_uses WHERE outcome = 'erased'")  # kept by version 0.1.0
     one.execute(f"UPDATE key_uses SET draft = '' {used}", (canonical(list(heads)),))
     events = _events_about(one, names, canonical(list(heads)))
     one.execute(f"{empty} seq IN (SELECT value FROM json_each(?))", (canonical(events),))
@@ -71,7 +71,8 @@ def take_out_traces(
 
 
 def erased_messages(one: apsw.Connection, secret: str | None) -> list[KeyUse]:
-    """The keys of messages whose turns were erased in this store; none of one with another secret, where they mean nothing."""
+    """The keys of messages whose turns were erased in this store; none if it has another secret, since its keys would mean
+    nothing."""
     if one.execute("SELECT value FROM settings WHERE name = 'secret'").get != secret:
         return []
     rows = one.execute("SELECT key, draft, record, outcome, at FROM key_uses WHERE outcome = ?", (ERASED_MESSAGE,))
@@ -79,8 +80,8 @@ def erased_messages(one: apsw.Connection, secret: str | None) -> list[KeyUse]:
 
 
 def _events_about(one: apsw.Connection, names: str, heads: str) -> list[int]:
-    """Others' events that told of one of these: of a link, whose evidence may quote it; and all events of the memories whose
-    past texts they were."""
+    """Events of other records that mention one of these: events about a link, whose evidence may quote it, and all events of
+    the memories whose past texts are erased."""
     among = "IN (SELECT value FROM json_each(?1))"
     sql = (
         f"SELECT seq FROM journal WHERE json_valid(before) AND before ->> 'other' {among}"
@@ -96,8 +97,8 @@ def _is_held(one: apsw.Connection, word: str, shelves: Sequence[int]) -> bool:
 
 
 def _drop_receipts(one: apsw.Connection, ids: set[str], heads: set[str], words: Collection[str]) -> None:
-    """Questions that were answered with one of these, or asked with a word that only these held; and texts for a prompt that
-    showed a memory whose past text is among these: it may have been that one."""
+    """Removes recall log entries whose answer showed one of these or whose query contains a word that only these held; and
+    rendered texts that showed a memory whose past text is among these, since it may have been that text."""
     lines = one.execute("SELECT id, query, shown, rendered IS NOT NULL FROM recalls").fetchall()
     bad = [
         id
@@ -109,8 +110,8 @@ def _drop_receipts(one: apsw.Connection, ids: set[str], heads: set[str], words: 
 
 
 def _unlearn(one: apsw.Connection, ids: Collection[str], words: Collection[str]) -> frozenset[str]:
-    """Lessons about one of these, or from a question with a word that only these held. They go with the lines of the recall
-    log that have their questions, which are returned."""
+    """Removes lessons about one of these, or from a query with a word that only these held. Recall log entries with the same
+    queries go too; the queries are returned."""
     lines = one.execute("SELECT l.id, r.id, l.question FROM lessons l JOIN records r ON r.number = l.record").fetchall()
     bad = {
         id: str(question)
@@ -124,7 +125,7 @@ def _unlearn(one: apsw.Connection, ids: Collection[str], words: Collection[str])
 
 
 def _withdraw_questions(one: apsw.Connection, ids: Collection[str], words: Collection[str]) -> None:
-    """What waits for a decision and is about one of these, or holds a word that only these held."""
+    """Withdraws pending questions for a person that are about one of these or contain a word that only these held."""
     lines = one.execute("SELECT id, question FROM jobs WHERE question IS NOT NULL").fetchall()
     bad = [id for id, question in lines if tells(str(question), ids, words)]
     sql = "UPDATE jobs SET state = 'withdrawn', question = NULL WHERE id IN (SELECT value FROM json_each(?))"
@@ -135,8 +136,8 @@ def _withdraw_questions(one: apsw.Connection, ids: Collection[str], words: Colle
 
 
 def vector_traces(one: apsw.Connection, vectors: Sequence[bytes]) -> list[bytes] | None:
-    """Parts of these vectors that no living one shares, as those of nearly the same text do; None where there are too many
-    to look for one by one."""
+    """Parts of these vectors that no living vector shares, as those of nearly identical texts would. None if there are too
+    many to search one by one."""
     if len(vectors) > MANY_VECTORS:
         return None
     parts = {vector[start : start + TRACE] for vector in vectors for start in range(0, len(vector), 4 * TRACE)}
@@ -150,7 +151,7 @@ def vector_traces(one: apsw.Connection, vectors: Sequence[bytes]) -> list[bytes]
 
 
 def remove_old_index(store: Path) -> bool:
-    """Version 0.1.0 could keep an index of vectors in a folder beside the store. Whether nothing of it is left."""
+    """Removes the index of vectors that version 0.1.0 could keep in a folder beside the store. Whether nothing of it is left."""
     folder = store.with_name(store.name + ".ann")
     for file in folder.glob("*"):
         with suppress(OSError):
@@ -161,9 +162,9 @@ def remove_old_index(store: Path) -> bool:
 
 
 def scrub(connections: Connections, path: Path, traces: Sequence[bytes]) -> str | None:
-    """Folds the log in and cuts it, then looks for the traces. Says what is in the way, if anything is.
+    """Folds in and truncates the log, then searches for the traces. Returns what prevented that, if anything.
 
-    Where one is found, be it in another word, the whole file is rewritten: it then holds what is alive, and nothing else.
+    If a trace is found, even inside another word, the whole file is rewritten; it then holds only what is alive.
     """
     if _still_separates(connections.here(), traces):
         with connections.transaction():
@@ -171,14 +172,14 @@ def scrub(connections: Connections, path: Path, traces: Sequence[bytes]) -> str 
     if not _cut_log(connections):
         return STILL_READ
     schema = connections.here().execute("SELECT group_concat(sql) FROM sqlite_schema").get.encode()
-    long = [trace for trace in traces if len(trace) >= SHORTEST and trace not in schema]  # those are always there
+    long = [trace for trace in traces if len(trace) >= SHORTEST and trace not in schema]  # those occur in any case
     if long and _holds(path, long):
         compact(connections)
     return None if _cut_log(connections) else STILL_READ
 
 
 def _still_separates(one: apsw.Connection, traces: Sequence[bytes]) -> bool:
-    """Whether the index still tells two of its pages apart by the beginning of an erased word, one that no other word has."""
+    """Whether the index still uses the beginning of an erased word, one that no other word has, to separate two of its pages."""
     beginnings = {trace[:end] for trace in traces for end in range(SHORTEST, len(trace) + 1)}
     for (separator,) in one.execute("SELECT DISTINCT CAST(term AS BLOB) FROM word_index_idx"):
         if separator.partition("·".encode())[2] in beginnings:
@@ -190,14 +191,14 @@ def _still_separates(one: apsw.Connection, traces: Sequence[bytes]) -> bool:
 
 
 def compact(connections: Connections) -> None:
-    """Rewrites the file, without what nothing uses."""
+    """Rewrites the file without unused space."""
     with connections.alone():
         connections.here().execute("VACUUM")
     _cut_log(connections)
 
 
 def _cut_log(connections: Connections) -> bool:
-    """Whether the log is empty now; a reader of an older state may keep it for as long as we are ready to wait."""
+    """Truncates the log and says whether that worked: a reader of an older state may prevent it for as long as we wait."""
     until = time.monotonic() + connections.wait
     while connections.here().execute("PRAGMA wal_checkpoint(TRUNCATE)").get[0]:
         if not pause(until):
@@ -206,8 +207,8 @@ def _cut_log(connections: Connections) -> bool:
 
 
 def _holds(path: Path, traces: Sequence[bytes]) -> bool:
-    """Whether the file holds one of them. Read through SQLite: a plain `open` would drop its locks."""
-    found, overlap = finder(traces), max(map(len, traces)) - 1  # a word that two blocks share
+    """Whether the file contains one of the traces. Read through SQLite, because a plain `open` would drop its locks."""
+    found, overlap = finder(traces), max(map(len, traces)) - 1  # for a word across two blocks
     flags = [apsw.SQLITE_OPEN_MAIN_DB | apsw.SQLITE_OPEN_READONLY, 0]
     file = apsw.VFSFile("", str(path.absolute()), flags)
     try:

@@ -1,5 +1,5 @@
-"""A `Where` as SQL: it must mean what `Where.matches` means. Only names from the allow-list reach a statement, and every value is
-bound."""
+"""Translates a `Where` to SQL with the same meaning as `Where.matches`. Only names from the allow-list reach a statement, and
+every value is bound."""
 
 from collections.abc import Iterable
 from datetime import datetime
@@ -10,7 +10,7 @@ from memorist.store.nouns import COUNTERS
 from memorist.store.where import TRIGGERS_HELD, Clause, Order, Where, canonical, class_of, type_of
 from memorist.worth import TYPED
 
-NAMED_BY = {"id", "number", "fingerprint", "superseded_by"}  # fields that name few records, and have an index
+NAMED_BY = {"id", "number", "fingerprint", "superseded_by"}  # fields that identify few records, and have an index
 Fragment = tuple[str, list[Any]]
 NEVER: Fragment = ("0", [])
 IS_TYPED = f"r.origin = 'recorded' AND r.status = 'candidate' AND ifnull(json_type(r.data, '$.{TYPED}'), '') = 'true'"
@@ -34,7 +34,7 @@ JSON_TYPES = {
 
 
 def where_sql(where: Where) -> Fragment:
-    """The clauses as one condition over `r` (records), `c` (counters, may be absent) and `s` (shelves)."""
+    """The clauses as one condition on `r` (records), `c` (counters, may be absent) and `s` (shelves)."""
     return _joined(where.clauses, " AND ", "1")
 
 
@@ -52,7 +52,7 @@ def column(field: str) -> str:
     """The SQL expression of an allow-listed field."""
     if field in COUNTERS:
         return f"ifnull(c.{field}, 0)"
-    # Without the plus SQLite would prepare the statement again for each value, in case an index fits that one better.
+    # Without the plus, SQLite would prepare the statement again for each value, in case an index fits that one better.
     return EXPRESSIONS.get(field, f"r.{field}")
 
 
@@ -60,7 +60,7 @@ def _clause(clause: Clause) -> Fragment:
     kind = type_of(clause.field)
     if clause.op == "ne":
         sql, values = _clause(Clause(clause.field, "eq", clause.value))
-        return f"NOT ifnull(({sql}), 0)", values  # what is missing is something else
+        return f"NOT ifnull(({sql}), 0)", values  # a missing value is different
     if clause.op == "in" and clause.field in NAMED_BY and all(_is_plain(each, kind) for each in clause.value):
         return f"{column(clause.field)} IN (SELECT value FROM json_each(?))", [canonical(clause.value)]
     if clause.op == "in":
@@ -73,7 +73,7 @@ def _clause(clause: Clause) -> Fragment:
 
 
 def _is_plain(value: Any, kind: str) -> bool:
-    """Whether JSON hands it over as it is: a text would end at its first NUL."""
+    """Whether JSON passes the value on unchanged; a text would end at its first NUL."""
     return class_of(value) == kind and "\0" not in str(value)
 
 
@@ -84,14 +84,14 @@ def _plain(clause: Clause, kind: str) -> Fragment:
     if clause.op == "any" or class_of(value) != kind:
         return NEVER
     if clause.op == "eq" and kind == "bool":
-        return f"{expression} = {int(value)}", []  # written out, for the indexes of what is pinned and of triggers
+        return f"{expression} = {int(value)}", []  # written out, for the indexes of pinned and of triggers
     if clause.op == "eq" and clause.field == "kind" and value in ALWAYS_SHOWN:
-        return f"{expression} = '{value}'", []  # for their index as well
+        return f"{expression} = '{value}'", []  # likewise for its index
     if clause.op == "eq":
-        return f"{expression} = ?", [_bound(value)]  # not IS: an index of what is there cannot answer that
+        return f"{expression} = ?", [_bound(value)]  # not IS, which cannot use a partial index
     if clause.op == "ends":
         return f"substr({expression}, -?) = ?", [len(value), value]
-    if clause.field in NAMED_BY:  # what is missing is no answer either way, and this can use their index
+    if clause.field in NAMED_BY:  # a missing value never matches, and this can use their index
         return f"{expression} {COMPARE[clause.op]} ?", [_bound(value)]
     return f"ifnull({expression} {COMPARE[clause.op]} ?, 0)", [_bound(value)]
 

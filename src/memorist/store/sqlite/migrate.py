@@ -1,9 +1,9 @@
-"""Numbered SQL steps bring a store to the newest schema, each in one transaction together with its mark; a new store gets all
+"""Numbered SQL steps bring a store to the newest schema, each in one transaction together with its mark. A new store gets all
 of them in one, because every transaction waits for the disk.
 
-Rules: a store written by a newer memorist is refused and not touched; before the first step over existing data a backup
-is made and verified; a step never drops anything; the mark (`user_version`) and the table of applied steps must agree.
-Processes that open the same old file at once queue on SQLite's own write lock and look again once they have it.
+Rules: a store written by a newer memorist is refused and not touched; before the first step over existing data a backup is
+made and verified; a step never drops anything; the mark (`user_version`) and the table of applied steps must agree. Processes
+that open the same old file at once queue on SQLite's own write lock and check again once they have it.
 """
 
 import hashlib
@@ -25,7 +25,7 @@ from memorist.text.visible import visible
 
 SCHEMA = Path(__file__).parent / "schema"
 NUMBERED = re.compile(r"\d{4}_.+\.sql")
-APPLICATION_ID = 0x6D656D6F  # "memo", written into the file's header
+APPLICATION_ID = 0x6D656D6F  # "memo", in the file's header
 RESTORE = "`memorist backup --restore FILE` brings a backup back"
 FOREIGN = (
     f"is an SQLite file but not a memorist store; it was left as it is. Name another file; if it was one, {RESTORE}"
@@ -33,7 +33,7 @@ FOREIGN = (
 OLDER = "this store was made by an older version; open it once where it may be written"
 INSERT_TOPICS = "INSERT OR IGNORE INTO topics (topic, record) VALUES (?, ?)"
 DELETE_TOPICS = "DELETE FROM topics WHERE topic = ? AND record = ?"
-_THERE = (  # and the store is whole: one that lost its secret is refused, and left as it is
+_THERE = (  # and the store is intact: one that lost its secret is refused, and left as it is
     "SELECT EXISTS (SELECT 1 FROM sqlite_schema WHERE type = 'table' AND name = 'topics')"
     " AND EXISTS (SELECT 1 FROM settings WHERE name = 'secret')"
 )
@@ -55,7 +55,7 @@ class Migration:
 
 
 def migrations_in(folder: Path) -> list[Migration]:
-    files = sorted(file for file in folder.iterdir() if NUMBERED.fullmatch(file.name))  # `glob` may give up in silence
+    files = sorted(file for file in folder.iterdir() if NUMBERED.fullmatch(file.name))  # `glob` may give up silently
     steps = [Migration(int(file.stem[:4]), file.stem, file.read_text(encoding="utf-8")) for file in files]
     assert [step.number for step in steps] == list(range(1, len(steps) + 1)), "steps are numbered 1, 2, 3 …"
     return steps
@@ -72,7 +72,7 @@ def migrate(connection: apsw.Connection, path: Path, steps: Sequence[Migration])
 
 
 def version_of(connection: apsw.Connection, path: Path, steps: Sequence[Migration]) -> int:
-    """How many steps the store has seen. A file that is not ours, too new or inconsistent is refused, and only read."""
+    """How many steps the store has seen. A file that is foreign, too new or inconsistent is refused; nothing is written."""
     with one_moment(connection):
         return _version(connection, path, steps)
 
@@ -103,9 +103,9 @@ def _apply(
 ) -> None:
     connection.execute("BEGIN IMMEDIATE")
     with committed(connection):
-        done = version_of(connection, path, steps)  # another process may have got on while we waited
-        # Under the lock: nobody writes, and nobody else makes the same backup. A store that another process is just
-        # making has seen its first step and holds nothing yet.
+        done = version_of(connection, path, steps)  # another process may have been faster
+        # Under the lock: nobody writes, and nobody else makes the same backup. A store that another process is just creating
+        # has seen its first step and holds nothing yet.
         if back_up and done < some[0].number and connection.execute("SELECT EXISTS (SELECT 1 FROM records)").get:
             with closing(apsw.Connection(str(path), flags=apsw.SQLITE_OPEN_READWRITE)) as reader:
                 copy_verified(reader, path.with_name(f"{path.name}.before-{some[0].number:04}.bak"))
@@ -118,7 +118,7 @@ def _apply(
 
 
 def copy_verified(connection: apsw.Connection, target: Path) -> None:
-    """An online copy under another name, checked, and only then put in place."""
+    """Makes an online copy under another name, verifies it, and only then puts it in place."""
     try:
         with unfinished(target) as partial:
             create_private(partial)
@@ -134,17 +134,18 @@ def copy_verified(connection: apsw.Connection, target: Path) -> None:
 
 
 def of_the_index(said: str) -> bool:
-    """Whether a line of SQLite's own check is about the word index alone, which can be rebuilt from the records."""
+    """Whether a line of SQLite's own check concerns only the word index, which can be rebuilt from the records."""
     return "word_index" in said and "fts5" in said.lower()
 
 
 def _copied(connection: apsw.Connection, target: Path) -> str:
-    """Copies, and says what SQLite thinks of the copy. A backup is as good as its records: its index can be rebuilt."""
+    """Copies, and returns SQLite's verdict on the copy. A damaged index does not count, since it can be rebuilt from the
+    records."""
     copy = apsw.Connection(str(target))
     try:
         with copy.backup("main", connection, "main") as backup:
             backup.step()
-        copy.execute("PRAGMA journal_mode = DELETE")  # one file, nothing beside it
+        copy.execute("PRAGMA journal_mode = DELETE")  # a single file, with nothing beside it
         said = [str(line) for (line,) in copy.execute("PRAGMA quick_check")]
         return next((line for line in said if not of_the_index(line)), "ok")
     finally:
@@ -155,8 +156,8 @@ def _copied(connection: apsw.Connection, target: Path) -> str:
 
 
 def bring_topics_up_to_date(one: apsw.Connection) -> None:
-    """Topics are rebuilt when the rules that read a claim have changed, and once for a store from before there were any: else what
-    it holds would never be found by what contradicts it. The first process does it, in one transaction; the others wait."""
+    """Rebuilds topics when the rules for reading claims have changed, and once for a store from before topics: otherwise
+    contradictions of its memories would never be found. The first process does it, in one transaction; the others wait."""
     if not one.execute(_THERE).get or _are_by(one, RULES):
         return
     one.execute("BEGIN IMMEDIATE")
@@ -170,7 +171,7 @@ def _are_by(one: apsw.Connection, rules: str) -> bool:
 
 
 def rebuild_topics(one: apsw.Connection) -> None:
-    """All of them, from the texts; inside a transaction of the caller."""
+    """Rebuilds all of them from the texts; inside a transaction of the caller."""
     one.execute("DELETE FROM topics")
     one.cursor().executemany(INSERT_TOPICS, _wanted(one))
     one.execute(SET, ("topics", RULES))
@@ -182,7 +183,7 @@ def _wanted(one: apsw.Connection) -> Iterator[tuple[int, int]]:
 
 
 def topics_differ(one: apsw.Connection) -> bool:
-    """Whether there are other topics than the texts have; compared as sums, so that no store is too large for it."""
+    """Whether the stored topics differ from those of the texts; compared as sums, so that it works for a store of any size."""
     there = one.execute("SELECT topic, record FROM topics")
     return _are_by(one, RULES) and _sum(there) != _sum(_wanted(one))
 

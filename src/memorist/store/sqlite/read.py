@@ -1,9 +1,9 @@
-"""Reading an SQLite store: records by id, by filter, by words; and what ranking needs to know of them.
+"""Reading an SQLite store: records by id, by filter, by words; and what ranking needs to know about them.
 
-Nothing is read that the access does not allow: readable shelves are worked out once from the `Access` and bound into every
-query. Only names from the allow-list reach a statement, and every value is bound. Each indexed term is qualified with the number
-of its shelf, so a question in a project of a thousand memories never pays for the million beside it. A question by words is
-answered from one moment: what was found is still there when it is read.
+Nothing is read that the access does not allow: the readable shelves are determined once from the `Access` and bound into every
+query. Only names from the allow-list reach a statement, and every value is bound. Each indexed term is qualified with the
+number of its shelf, so a query in a project of a thousand memories never pays for the million beside it. A search by words
+happens at one moment, so what was found still exists when it is read.
 """
 
 import json
@@ -66,11 +66,11 @@ LINKS = (
     " AND ifnull(l.kind = ?3, 1)"
 )
 NAMING = {(field, op) for field in NAMED_BY for op in ("eq", "in")}
-SELECTIVE = NAMING | {("session", "eq"), ("id", "gte")}  # what has an index better than the shelf's
+SELECTIVE = NAMING | {("session", "eq"), ("id", "gte")}  # these have an index better than the shelf's
 GLIMPSES = "SELECT r.number, r.id, r.version, r.text, r.role, r.origin, r.trust, r.data"
 GLIMPSED: tuple[set[type], ...] = ({int}, {str}, {int}, {str}, {str, NoneType}, {str}, {str}, {str, NoneType})
 NO_DATA: Mapping[str, Any] = MappingProxyType({})
-_glimpse: Callable[[tuple[Any, ...]], Glimpse] = partial(tuple.__new__, Glimpse)  # half the price of `_make`
+_glimpse: Callable[[tuple[Any, ...]], Glimpse] = partial(tuple.__new__, Glimpse)  # half the cost of `_make`
 _fact: Callable[[tuple[Any, ...]], Fact] = partial(tuple.__new__, Fact)
 ROWS_AT_ONCE = 500
 BRIEFS_AT_ONCE = 5000
@@ -80,10 +80,10 @@ JOINED = (
     " LEFT JOIN counters c ON c.record = r.number WHERE "
 )
 SIZES = "SELECT shelf, count(*) AS chunks, sum(length) AS length FROM words GROUP BY shelf"
-SHELVES_AT_ONCE = 16  # terms joined by OR in one look at the index
+SHELVES_AT_ONCE = 16  # terms joined by OR in one index lookup
 AMONG = f"FROM json_each(?) j CROSS JOIN records r ON r.number = j.value {FROM.partition('FROM records r ')[2]}"
 ON_SHELVES = "r.shelf IN (SELECT value FROM json_each(?))"
-NEIGHBOUR = (  # nobody stands beside what belongs to no talk
+NEIGHBOUR = (  # records outside of any session have no neighbours
     "CASE WHEN r.session IS NOT NULL THEN (SELECT {}(n.number) FROM records n"
     " WHERE n.session = r.session AND n.shelf = r.shelf AND n.number {} r.number) END"
 )
@@ -94,7 +94,7 @@ FACTS = (
 FACT_TYPES: tuple[set[type], ...] = (
     {int}, {int}, {str, NoneType}, {str, NoneType}, {str, NoneType}, {int}, {int}, {int, NoneType}, {int, NoneType}, {str},
 )  # fmt: skip
-# Jumps from one speaker to the next: a shelf of a million turns has a handful of them.
+# Jumps from one speaker to the next: even a shelf of a million turns has only a handful.
 SPEAKERS = (
     "WITH RECURSIVE next(speaker) AS (SELECT min(speaker) FROM records WHERE shelf = ?1 AND speaker IS NOT NULL"
     " UNION ALL SELECT (SELECT min(r.speaker) FROM records r WHERE r.shelf = ?1 AND r.speaker > next.speaker)"
@@ -105,21 +105,21 @@ INDEX_DAMAGED = (
     "the word index contradicts the records; it was left as it is. `memorist doctor --repair` rebuilds it from them, "
     "`memorist backup --restore FILE` brings a backup back"
 )
-EVERYTHING = {"state", "scope", "space"}  # fields of a filter that leaves nothing out which is active
-HELD = (  # words of a record on each shelf that counts some
+EVERYTHING = {"state", "scope", "space"}  # a filter on these fields alone excludes nothing active
+HELD = (  # the words of a record on each shelf that counts any
     f"SELECT s.id, (SELECT w.prepared FROM records r JOIN words w ON w.id >= r.number * {CHUNKS}"
     f" AND w.id < (r.number + 1) * {CHUNKS} WHERE r.shelf = s.id AND w.length > 0 LIMIT 1) FROM shelves s"
     " WHERE s.id IN (SELECT value FROM json_each(?)) AND s.length > 0"
 )
 VOCABULARY = "SELECT term FROM word_frequency WHERE term >= ?1 AND term < ?1 || char(1114111) LIMIT ?2"
-BEGINNINGS_AT_MOST = 400  # that are kept, as the following
-TERMS_AT_MOST = 2000  # with how often they occur
+BEGINNINGS_AT_MOST = 400  # cached, as are the following
+TERMS_AT_MOST = 2000  # with their frequencies
 WORDS_AT_MOST = 8000  # rows with their terms
 FACTS_AT_MOST = 12_000
-HELD_AT_MOST = 50_000  # rows of which is known that they hold a term
+HELD_AT_MOST = 50_000  # rows known to hold a term
 THERE = "SELECT count(*) FROM json_each(?) j CROSS JOIN words w ON w.id = j.value"
 IS_INDEXED = "SELECT EXISTS (SELECT 1 FROM word_frequency WHERE term = ?)"
-UNREADABLE = (AttributeError, LookupError, TypeError, ValueError)  # rows of nobody, missing values
+UNREADABLE = (AttributeError, LookupError, TypeError, ValueError)  # rows without a record, missing values
 
 NO_SHELF = "[]"
 
@@ -129,7 +129,7 @@ def _has(where: Where, some: AbstractSet[tuple[str, str]]) -> bool:
 
 
 def _layers(where: Where) -> tuple[str, ...]:
-    """Those on which something can lie that passes the filter: kinds that are asked for lie on their own, or in the archive."""
+    """The layers on which something can pass the filter: requested kinds lie on their own layer or in the archive."""
     layers: tuple[str, ...] = LAYERS
     for clause in where.clauses:
         if clause.field == "kind" and clause.op in ("eq", "in"):
@@ -143,7 +143,7 @@ def _layers(where: Where) -> tuple[str, ...]:
 
 
 class WordIndex:
-    """The FTS5 index as BM25 sees it: these shelves, through this filter."""
+    """The FTS5 index as BM25 needs it: for these shelves and this filter."""
 
     of_one = CHUNKS
 
@@ -213,7 +213,7 @@ class WordIndex:
 
     def _read(self, rows: Sequence[int]) -> dict[int, str]:
         found = dict(self._one.execute(self._contents, (canonical(rows), *self._values)))
-        if len(found) < len(rows):  # a filter may leave some out, but all of them must be there
+        if len(found) < len(rows):  # a filter may exclude some, but all of them must exist
             left_out = [row for row in rows if row not in found]
             if self._one.execute(THERE, (canonical(left_out),)).get != len(left_out):
                 raise LookupError("the index knows rows that are not there")
@@ -235,7 +235,7 @@ class WordIndex:
         return found
 
     def best(self, scored: Sequence[bm25.Scored], limit: int) -> dict[int, float]:
-        """The best score of each of the first `limit` records, and of others that helped before: votes may lift them."""
+        """The best score of each of the first `limit` records, and of others with positive votes, since votes may lift them."""
         found: dict[int, float] = {}
         for score, row in scored:
             found.setdefault(row // CHUNKS, score)
@@ -249,7 +249,7 @@ class WordIndex:
 
 
 def _beginning(one: apsw.Connection, view: View, shelf: int, prefix: str, limit: int) -> list[str]:
-    """The words of a shelf that begin so, in order."""
+    """The words of a shelf with this prefix, in order."""
     key = shelf, prefix, limit
     if key not in view.beginnings:
         if len(view.beginnings) >= BEGINNINGS_AT_MOST:
@@ -261,7 +261,7 @@ def _beginning(one: apsw.Connection, view: View, shelf: int, prefix: str, limit:
 
 
 def rebuild(connection: apsw.Connection) -> None:
-    """The index over all words, and the sizes of the shelves, whatever they were before."""
+    """Rebuilds the index over all words, and the sizes of the shelves."""
     connection.execute("INSERT INTO word_index (word_index) VALUES ('rebuild')")
     connection.execute("UPDATE shelves SET chunks = 0, length = 0")
     connection.execute(
@@ -270,8 +270,8 @@ def rebuild(connection: apsw.Connection) -> None:
 
 
 def ascending(rows: list[Any], last: int) -> list[Any]:
-    """The rows, if their keys rise as they were asked to: in a page that is not where it was written they need not, and who
-    goes on from the last one would never come to an end."""
+    """The rows, after checking that their keys rise as requested. In a misplaced page they may not, and paging on from the
+    last key would never end."""
     for row in rows:
         if type(row[0]) is not int or row[0] <= last:
             raise misplaced(f"a table goes on with {row[0]!r:.20} after {last}")
@@ -280,7 +280,7 @@ def ascending(rows: list[Any], last: int) -> list[Any]:
 
 
 def of_types(rows: Iterable[Any], *wanted: set[type]) -> list[Any]:
-    """The rows, if each value has the type of its column: the schema is strict, a page that was put elsewhere is not."""
+    """The rows, after checking that each value has its column's type: the schema is strict, but a misplaced page is not."""
     found = list(rows)
     for column, types in zip(zip(*found, strict=True), wanted, strict=bool(found)):
         if not types.issuperset(map(type, column)):
@@ -290,7 +290,8 @@ def of_types(rows: Iterable[Any], *wanted: set[type]) -> list[Any]:
 
 @dataclass(frozen=True, slots=True)
 class Sound:
-    """Around what reads what a store made: what no sound one can hold is damage, and no mistake of the caller."""
+    """Wraps reading what a store wrote: content that no sound store can hold is reported as damage, not as a mistake of the
+    caller."""
 
     otherwise: str
 
@@ -309,11 +310,11 @@ SOUND_ROWS = Sound(str(misplaced("a row cannot be read")))
 
 
 class Reader:
-    """What was remembered, read."""
+    """Reads records."""
 
     _connections: Connections
     _shelves: Shelves
-    _sound_shelves: set[int]  # whose words were found when they were looked for
+    _sound_shelves: set[int]  # whose words were found when looked up
 
     @contextmanager
     def moment(self) -> Iterator[None]:
@@ -341,7 +342,7 @@ class Reader:
         name = "number" if names and isinstance(names[0], int) else "id"
         condition, values = where_sql(where)
         sql = f"{SELECT} WHERE r.{name} IN (SELECT value FROM json_each(?)) AND +{ON_SHELVES} AND {condition}"
-        with self._connections as one, one_moment(one):  # the shelves that may be read, and what lies on them
+        with self._connections as one, one_moment(one):  # the readable shelves and what lies on them
             found = self._records(sql, (canonical(list(names)), self._readable(where), *values))
         visible = {getattr(record, name): record for record in found}
         return [visible[each] for each in names if each in visible]
@@ -351,7 +352,7 @@ class Reader:
             return self._shelves.readable(self._shelves.now(one), where.access, _layers(where))
 
     def find(self, where: Where, order: Order, limit: int | None = None) -> list[Record]:
-        if _has(where, NAMING):  # so few that no shelf is looked up for them
+        if _has(where, NAMING):  # so few that the shelves need not be looked up
             condition, values = where_sql(where)
             found = self._records(f"{SELECT} WHERE {condition} ORDER BY {order_sql(order)}", values)
             return [record for record in found if where.matches(record)][:limit]
@@ -359,7 +360,7 @@ class Reader:
             if self._readable(where) == NO_SHELF:
                 return []
             chosen, values = self._first(where, order) if limit == 1 else self._chosen(where, order, limit)
-            # The order is found over narrow rows; only those that are asked for are read whole.
+            # The order is determined on narrow rows; only the requested ones are read whole.
             sql = f"{SELECT} WHERE r.number IN ({chosen}) ORDER BY {order_sql(order)} LIMIT ?"
             found = self._records(sql, [*values, -1 if limit is None else limit])
             if not found and limit != 0:
@@ -380,8 +381,8 @@ class Reader:
         return sql, [*values, -1 if limit is None else limit]
 
     def _first(self, where: Where, order: Order) -> Fragment:
-        """The first of each shelf: there its index has the order by time, and whoever asks whether there is any waits for one
-        row and not for all of them."""
+        """The first record of each shelf, whose index is ordered by time, so that asking whether there is any reads one row
+        instead of all."""
         if _has(where, SELECTIVE):
             return self._chosen(where, order, 1)
         condition, values = where_sql(where)
@@ -398,8 +399,8 @@ class Reader:
             return found
 
     def _must_be_empty(self, one: apsw.Connection, where: Where) -> None:
-        """Where everything was asked for and nothing found, the shelves must not count words: else a page of an index or a table
-        is not where it was written. A shelf is looked at once."""
+        """If everything was requested and nothing found, the shelves must not count any words; otherwise a page of an index or
+        table is misplaced. Each shelf is checked once."""
         if all(clause.field in EVERYTHING for clause in where.clauses):
             self._must_hold(one, json.loads(self._readable(where)))
 
@@ -435,7 +436,7 @@ class Reader:
             return self._seen_links(found, where)[:limit]
 
     def _seen_links(self, links: Sequence[Link], where: Where) -> list[Link]:
-        """Those whose both ends fit."""
+        """The links both of whose ends match."""
         if not where.clauses or not links:
             return list(links)
         seen = {record.id for record in self.get([end for link in links for end in (link.a, link.b)], where)}
@@ -456,7 +457,7 @@ class Reader:
         return self._records(sql, (canonical(numbers), shelf.space, shelf.place, shelf.layer, limit))
 
     def seals(self, ids: Sequence[str] | None = None) -> Iterator[Sealed]:
-        """Records with their seals from one moment: in two looks, others could write in between."""
+        """Records with their seals, read at one moment: between two reads, others could write."""
         if ids is not None:
             sql = f"{SELECT_SEALED} WHERE r.id IN (SELECT value FROM json_each(?)) ORDER BY r.number"
             yield from map(self._sealed, self._rows(sql, (canonical(list(ids)),)))
@@ -471,7 +472,7 @@ class Reader:
         return Sealed(record, to_row(record), *row[-2:])
 
     def _rows(self, sql: str, values: Sequence[Any]) -> list[Any]:
-        """A few at a time: a long open cursor would keep the log from being folded in."""
+        """Fetches all rows at once: a long open cursor would keep the log from being folded in."""
         with self._connections as one:
             return one.execute(sql, values).fetchall()
 
@@ -509,7 +510,7 @@ class Reader:
     # ------------------------------------------------------------ by words
 
     def match(self, terms: Sequence[str], shelves: Sequence[Shelf], where: Where, limit: int) -> bm25.Found:
-        with self._connections as one, one_moment(one):  # else a row that was found may be gone when it is read
+        with self._connections as one, one_moment(one):  # otherwise a record may be gone between finding and reading it
             index = self._index(one, terms, shelves, where)
             if index is None:
                 return bm25.Found()
@@ -553,7 +554,7 @@ class Reader:
     def facts(self, numbers: Sequence[int], shelves: Sequence[Shelf], where: Where) -> list[Fact]:
         condition, values = where_sql(where)
         sql = f"{FACTS} WHERE {ON_SHELVES} AND {condition}"
-        with self._connections as one, one_moment(one):  # else a shelf made meanwhile is not among those looked at
+        with self._connections as one, one_moment(one):  # otherwise a new shelf may be missing among those read
             view = self._shelves.now(one)
             through = canonical(view.readable(shelves, where.access)), *values
 

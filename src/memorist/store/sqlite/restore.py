@@ -1,10 +1,10 @@
-"""A backup put in the place of a store that may be in use, may be damaged, or may be gone.
+"""Replaces a store by a backup, even if the store is in use, damaged, or gone.
 
-The order makes every step safe to interrupt. The backup is copied and verified as a store before anything is touched, and
+The order makes every step safe to interrupt. Before anything is touched, the backup is copied and verified as a store, and
 what was erased since it was made is erased in the copy. The present store is kept aside. Then all pages are replaced in one
-transaction of SQLite's own, never by copying over the file, so that other processes see the old store or the new one; a file
-too damaged for SQLite to begin a transaction on is kept as it lies, and emptied first. At last the anchor is set to the end of
-the restored journal.
+SQLite transaction, never by copying over the file, so that other processes see either the old store or the new one. A file too
+damaged for SQLite to begin a transaction on is kept as it is, and emptied first. Finally the anchor is set to the end of the
+restored journal.
 """
 
 import shutil
@@ -39,7 +39,7 @@ PATIENCE = 30_000  # milliseconds for other writers
 
 
 def replaced(db: Path, backup: Path, now: datetime) -> Path | None:
-    """Where the replaced store was kept, if there was one."""
+    """Replaces the store. Returns where the replaced one was kept, if there was one."""
     create_private(db)
     with inside, tempfile.TemporaryDirectory(COPY, unfinished_prefix(), db.parent) as folder:
         fresh = Path(folder) / "store.db"
@@ -47,7 +47,7 @@ def replaced(db: Path, backup: Path, now: datetime) -> Path | None:
         aside = db.with_name(f"{db.name}.replaced-{now:%Y%m%dT%H%M%S}Z")
         with keeping_anchor(db, aside):
             kept = _keep(db, aside)
-        with closing(SqliteStore(fresh)) as store:  # what was erased stays erased, though the backup is from before
+        with closing(SqliteStore(fresh)) as store:  # what was erased stays erased, although the backup is older
             ids, messages = _erased_in(db, store.setting("secret"))
             erase_what_is_listed(store, db, ids)
             refuse_messages(store, messages)
@@ -65,7 +65,7 @@ def replaced(db: Path, backup: Path, now: datetime) -> Path | None:
 
 
 def _verify(backup: Path, fresh: Path) -> None:
-    """A copy of the backup at `fresh`, brought to today's schema and found whole."""
+    """Makes a copy of the backup at `fresh`, migrates it to the present schema, and verifies it."""
     try:
         with closing(_connection(backup, apsw.SQLITE_OPEN_READONLY)) as source:
             if version_of(source, backup, migrations_in(SCHEMA)) == 0:
@@ -77,15 +77,15 @@ def _verify(backup: Path, fresh: Path) -> None:
         audit = Writer(store, now_utc).audit()
         wrong = _wrong(store)
         if wrong:
-            wrong = _wrong(store, repair=True)  # changes the copy, and only if all that is wrong is its index
+            wrong = _wrong(store, repair=True)  # changes the copy, and only if nothing but its index is wrong
         if wrong or not audit.ok:
             said = "; ".join([*wrong, *audit.problems][:3])
             raise StoreDamaged(f"{backup} is damaged ({said}); the store was left as it is")
 
 
 def _erased_in(db: Path, secret: str | None) -> tuple[set[str], list[KeyUse]]:
-    """What the present store knows to be erased, and which messages. A damaged or missing one knows nothing; of the first, the list
-    beside it does."""
+    """The ids and the messages that the present store knows to be erased. A damaged or missing store knows nothing; for the
+    ids there is still the list beside it."""
     try:
         with closing(_connection(db, apsw.SQLITE_OPEN_READONLY)) as one:
             ids = {str(id) for (id,) in one.execute("SELECT id FROM records WHERE state = 'erased'")}
@@ -99,14 +99,14 @@ def _wrong(store: SqliteStore, repair: bool = False) -> list[str]:
 
 
 def _keep(db: Path, aside: Path) -> Path | None:
-    """An online copy of the present store; of a damaged one, its files as they are."""
+    """An online copy of the present store; if it is damaged, its files as they are."""
     if aside.exists():
         raise Invalid(f"{aside} exists; try again in a second")
-    if db.stat().st_size == 0:  # SQLite would throw its log away
+    if db.stat().st_size == 0:  # SQLite would discard its log
         return _keep_as_it_lies(db, aside) if size_of(db.with_name(db.name + "-wal")) else None
     try:
         with closing(_connection(db, apsw.SQLITE_OPEN_READWRITE)) as source:
-            source.config(apsw.SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1)  # a damaged file is not to be damaged further
+            source.config(apsw.SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1)  # do not damage a damaged file further
             copy_verified(source, aside)
     except (apsw.CorruptError, apsw.NotADBError, StoreDamaged):
         return _keep_as_it_lies(db, aside)

@@ -1,13 +1,13 @@
-"""The vectors of an SQLite store in RAM, shelf by shelf, and what of them is most like a question.
+"""The vectors of an SQLite store in RAM, shelf by shelf, and the search for those most similar to a query.
 
 Every row is compared, in parts that fit the processor's cache: exact, and fast enough up to a hundred thousand rows. Above
-that the signs of the components come first, one bit each: they say cheaply which twelfth of the rows is worth comparing at
-full length. The first ten of a million are then found with a share of 0.99 in a third of the time (docs/LOG.md).
+that, the signs of the components are compared first, one bit each, to find cheaply the twelfth of the rows that is worth
+comparing at full length. The first ten of a million are then found with a recall of 0.99 in a third of the time (docs/LOG.md).
 
-Rows lie in blocks, because a store writes and reads blocks: one that changed is put in the place of what it was. A shelf counts
-the changes to its vectors and a block knows the count at its last change: so what another process wrote is read block by block
-before a question, and nothing else is. What a transaction has not committed yet is put into a copy of its own: if it is rolled
-back, the count is used again for something else. All is forgotten when the file's content was replaced by a backup.
+Rows lie in blocks, because a store writes and reads blocks; a changed block replaces its former content. A shelf counts the
+changes to its vectors, and a block has the count of its last change, so before a query only the blocks that another process
+has written are read. Uncommitted changes go into a private copy, since after a rollback the count is reused for something
+else. Everything is forgotten when the file's content is replaced by a backup.
 """
 
 import threading
@@ -40,20 +40,20 @@ if TYPE_CHECKING:
 else:
     np = Module("numpy")
 
-Visible = Callable[[Sequence[int]], AbstractSet[int]]  # those of some records that may be seen
-ROWS_AT_ONCE = 512  # compared at once: these, as floats, fit into a processor's cache
+Visible = Callable[[Sequence[int]], AbstractSet[int]]  # the visible ones among some records
+ROWS_AT_ONCE = 512  # compared at once: as floats, these fit into a processor's cache
 BITS_AT_ONCE = 8192
 EXACT_ROWS = 100_000
-SHARE = 12  # of a large shelf, the part that is compared at full length: one in so many
-SAMPLE = 4096  # rows that stand for all of a large shelf where only their mean is asked
-BLOCKS_AT_ONCE = 512  # put into an empty scan at once
+SHARE = 12  # one in so many rows of a large shelf is compared at full length
+SAMPLE = 4096  # rows that represent a large shelf when only the mean is needed
+BLOCKS_AT_ONCE = 512  # added to an empty scan at once
 MOST_BYTES = 1_500_000_000  # of vectors in RAM
 ACTIVE = Clause("state", "eq", "active")
 
 
 @dataclass(frozen=True, slots=True)
 class Block:
-    """Some rows with their vectors, as a store keeps them: numbers of eight bytes, and packed vectors."""
+    """Some rows with their vectors as stored: numbers of eight bytes, and packed vectors."""
 
     number: int
     rows: bytes
@@ -62,7 +62,7 @@ class Block:
 
 @dataclass(frozen=True, slots=True)
 class Looked:
-    """Rows and how like the question each is; not all of them where `complete` is false."""
+    """Rows and how similar each is to the query; unless `complete`, not all of them."""
 
     rows: "Whole"
     cosines: "Floats"
@@ -73,7 +73,7 @@ class Looked:
 
 
 class Scan:
-    """Whoever uses it holds its `lock`: blocks are replaced in place."""
+    """The vectors of a shelf. Users hold its `lock`, because blocks are replaced in place."""
 
     def __init__(self, dimension: int, rows: int = 0) -> None:
         self.lock = threading.RLock()
@@ -83,7 +83,7 @@ class Scan:
         self._codes = np.empty((rows, dimension), np.int8)
         self._scales = np.empty(rows, np.float32)
         self._bits: NDArray[Any] | None = None  # one column per row; made when a large shelf is first searched
-        self._places: dict[int, NDArray[Any]] = {}  # of each block, where its rows lie
+        self._places: dict[int, NDArray[Any]] = {}  # for each block, the places of its rows
         self._block_at = np.empty(rows, np.int64)
         self._rising: tuple[Whole, NDArray[Any] | None] | None = None  # the rows in order; None after a change
 
@@ -94,7 +94,7 @@ class Scan:
         return sum(array.nbytes for array in arrays if array is not None)
 
     def copy(self) -> "Scan":
-        """Another one that holds the same: what only one transaction sees is put there."""
+        """A copy for changes that only one transaction sees."""
         other = Scan(self.dimension, self.count)
         other._take(self, self.count)
         other.count = self.count
@@ -107,7 +107,7 @@ class Scan:
         self.count, self._places, self._rising = 0, {}, None
 
     def fill(self, blocks: Iterable[Block]) -> None:
-        """Puts many blocks in, each of them once; some may be there already."""
+        """Adds many blocks, each once; some may be there already."""
         fresh: list[Block] = []
         for block in blocks:
             if block.number in self._places:
@@ -120,7 +120,7 @@ class Scan:
         self._append(fresh)
 
     def put(self, block: Block) -> None:
-        """Puts a block in the place of what it was; an empty one takes it away."""
+        """Replaces a block; an empty one removes it."""
         rows = np.frombuffer(block.rows, "<i8")
         places = self._places.get(block.number, _nothing())
         added = len(rows) - len(places)
@@ -159,8 +159,8 @@ class Scan:
             self._bits[:, places] = _signs(codes)
 
     def _close_gaps(self, gaps: "NDArray[Any]") -> None:
-        """Moves the last rows to where rows went, so that no place is empty. The gaps are of one block, which has let go of
-        them already."""
+        """Moves the last rows to the gaps, so that no place is empty. The gaps belong to one block, which no longer refers to
+        them."""
         self._rising = None
         for gap in sorted(map(int, gaps), reverse=True):
             self.count -= 1
@@ -215,22 +215,23 @@ class Scan:
         return best
 
     def _in_order(self) -> "tuple[Whole, NDArray[Any] | None]":
-        """All rows, rising, and where each lies; None where they lie so, as in most stores. Worked out after each change."""
+        """All rows in rising order, and the place of each; None if they lie in that order, as in most stores. Computed after
+        each change."""
         if self._rising is None:
             rows = self._rows[: self.count]
-            order = None if (rows[1:] > rows[:-1]).all() else np.argsort(rows, kind="stable")  # quick: most rise
+            order = None if (rows[1:] > rows[:-1]).all() else np.argsort(rows, kind="stable")  # fast, since most rise
             self._rising = rows if order is None else rows[order], order
         return self._rising
 
     def directions(self, numbers: Sequence[int]) -> "Iterator[Floats]":
-        """The vectors of the first rows of these records, as far as they are here."""
+        """The vectors of the first rows of these records, if they are here."""
         for number in numbers:
             places = self._places.get(number // GROUP * PARTS, _nothing())
             for place in places[self._rows[places] == number * CHUNKS].tolist():
                 yield self._codes[place].astype(np.float32) * self._scales[place]
 
     def _cosines(self, question: "Floats", places: "NDArray[Any] | None") -> "Floats":
-        """Of these places, or of all."""
+        """The cosines of these places, or of all."""
         count = self.count if places is None else len(places)
         found = np.empty(count, np.float32)
         floats = np.empty((min(count, ROWS_AT_ONCE), self.dimension), np.float32)
@@ -243,7 +244,7 @@ class Scan:
         return found
 
     def _likely(self, question: "Floats") -> "NDArray[Any]":
-        """The places of the rows whose components have the most signs in common with the question's."""
+        """The places of the rows whose components have the most signs in common with the query's."""
         if self._bits is None:
             self._bits = np.zeros((-(-self.dimension // 64), len(self._rows)), np.uint64)
             for start in range(0, self.count, BITS_AT_ONCE):
@@ -261,12 +262,12 @@ class Scan:
 
 
 def nearest(scans: Sequence[Scan], question: "Floats", limit: int, exact: bool, visible: Visible | None) -> Near:
-    """The `limit` records that are most like the question, of those that `visible` lets through."""
+    """The `limit` records most similar to the query among those that `visible` lets through."""
     looked = [scan.look(question, exact) for scan in scans if scan.count]
     if not looked:
         return Near()
     hits = _best(looked, limit, visible)
-    if len(hits) < limit and not all(each.complete for each in looked):  # a filter left few: now every row counts
+    if len(hits) < limit and not all(each.complete for each in looked):  # a filter left few, so compare every row
         hits = _best([scan.look(question, exact=True) for scan in scans if scan.count], limit, visible)
     total = sum(each.total for each in looked)
     mean = sum(each.mean * each.total for each in looked) / total
@@ -275,7 +276,7 @@ def nearest(scans: Sequence[Scan], question: "Floats", limit: int, exact: bool, 
 
 
 def _best(looked: Sequence[Looked], limit: int, visible: Visible | None) -> Mapping[int, float]:
-    """Deeper and deeper, until enough are found that may be seen."""
+    """Looks deeper and deeper, until enough visible ones are found."""
     rows = np.concatenate([each.rows for each in looked]) if len(looked) > 1 else looked[0].rows
     cosines = np.concatenate([each.cosines for each in looked]) if len(looked) > 1 else looked[0].cosines
     found: dict[int, float] = {}
@@ -295,7 +296,7 @@ def _best(looked: Sequence[Looked], limit: int, visible: Visible | None) -> Mapp
 
 
 def _first(cosines: "Floats", rows: "Whole", most: int) -> "NDArray[Any]":
-    """The places of the largest; of equal ones the later row's first."""
+    """The places of the largest; among equal ones, the later row first."""
     places = np.arange(len(cosines))
     if most < len(cosines):
         least = np.partition(cosines, len(cosines) - most)[len(cosines) - most]
@@ -311,7 +312,7 @@ def _moments(cosines: "Floats") -> tuple[float, float]:
 
 
 def _signs(values: "NDArray[Any]") -> "NDArray[Any]":
-    """Which components are positive: one column per row, sixty-four of them in a number."""
+    """Which components are positive: one column per row, 64 bits to a number."""
     bits = np.packbits(values > 0, axis=1)
     whole = np.zeros((len(bits), -(-bits.shape[1] // 8) * 8), np.uint8)
     whole[:, : bits.shape[1]] = bits
@@ -327,7 +328,7 @@ def _nothing() -> "NDArray[Any]":
 
 @dataclass(slots=True)
 class _Held:
-    """A shelf's scan, and the version of the shelf that it shows."""
+    """A shelf's scan, and the version of the shelf that it reflects."""
 
     scan: Scan
     version: int = 0
@@ -337,7 +338,7 @@ class VectorCache:
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._schema: int | None = None
-        self._held: dict[tuple[int, int], _Held] = {}  # by generation and shelf; the one used last at the end
+        self._held: dict[tuple[int, int], _Held] = {}  # by generation and shelf, least recently used first
 
     @contextmanager
     def scans(
@@ -348,26 +349,28 @@ class VectorCache:
         versions: Mapping[int, int],
         private: bool,
     ) -> Iterator[list[Scan]]:
-        """Shelves, given with how often their vectors changed, as this connection sees them, or newer; nobody changes them
-        meanwhile. Inside of `one_moment`. `private`: it sees what is not committed yet, which nobody else may."""
+        """The scans of these shelves (given with the change counts of their vectors) as this connection sees them, or newer,
+        locked against changes. Inside of `one_moment`. `private`: the connection sees uncommitted changes, which nobody else
+        may see."""
         found = sorted((shelf, version) for shelf, version in versions.items() if version)
         self._forget(one, generation)
         held = self._hold(schema, generation, [shelf for shelf, _ in found])
         with ExitStack() as locks:
             scans = []
             for (shelf, version), each in zip(found, held, strict=True):
-                locks.enter_context(each.scan.lock)  # in the order of their numbers, so that nobody waits in a ring
+                locks.enter_context(each.scan.lock)  # in the order of their numbers, to avoid deadlocks
                 scans.append(_current(one, generation, shelf, version, each, private))
             self._bound(len(held))
             yield scans
 
     def leave(self, generation: int) -> None:
-        """Its vectors are dropped bit by bit, which no shelf counts: if it is taken up again, they are read anew."""
+        """Forgets a generation: its vectors are dropped bit by bit, which no shelf counts, so if it is used again they must be
+        reread."""
         with self._lock:
             self._held = {key: held for key, held in self._held.items() if key[0] != generation}
 
     def _forget(self, one: apsw.Connection, generation: Generation) -> None:
-        """Lets go of generations that nobody reads any more."""
+        """Drops generations that nobody reads any more."""
         if all(key[0] == generation.id for key in list(self._held)):
             return
         living = {id for (id,) in one.execute("SELECT id FROM generations WHERE state <> 'retired'")}
@@ -384,7 +387,7 @@ class VectorCache:
             return [self._held[generation.id, shelf] for shelf in shelves]
 
     def _bound(self, in_use: int) -> None:
-        """Lets go of the shelves that were not asked for the longest, if all take too much room."""
+        """Drops the least recently used shelves if all of them take too much memory."""
         with self._lock:
             total = sum(each.scan.size for each in self._held.values())
             for key in list(self._held)[: max(0, len(self._held) - in_use)]:
@@ -408,9 +411,9 @@ def _current(
             held.scan.reserve(one.execute(sql, (generation.id, shelf)).get or 0)
         held.scan.fill(_blocks(one, generation, shelf, held.version))
     except BaseException as problem:
-        held.version = 0  # whatever stopped us, the next one reads everything
+        held.version = 0  # whatever went wrong, the next attempt reads everything
         held.scan.clear()
-        if isinstance(problem, ValueError | TypeError):  # sizes that contradict each other
+        if isinstance(problem, ValueError | TypeError):  # contradictory sizes
             raise StoreDamaged(DAMAGED) from problem
         raise
     held.version = version
@@ -423,7 +426,7 @@ def _blocks(one: apsw.Connection, generation: Generation, shelf: int, after: int
 
 
 class VectorMatcher(Reader):
-    """What fits a question by its meaning."""
+    """Finds records by meaning."""
 
     _vector_cache: VectorCache
 
@@ -466,13 +469,13 @@ class VectorMatcher(Reader):
 
 
 def _together(scans: Sequence[Scan], numbers: Sequence[int]) -> "Floats | None":
-    """The sum of the vectors of the first rows of these records; None where none has one."""
+    """The sum of the vectors of the first rows of these records; None if there are none."""
     found = [vector for scan in scans for vector in scan.directions(numbers)]
     return sum(found[1:], found[0]) if found else None
 
 
 def _seen_through(one: apsw.Connection, ids: Sequence[int], shelves: Sequence[Shelf], where: Where) -> Visible | None:
-    """Which of some records pass the filter; None where lying on these shelves says it already."""
+    """A function that gives those of some records that pass the filter; None if lying on these shelves implies that."""
     archived = any(shelf.layer == ARCHIVE for shelf in shelves)
     clauses = tuple(clause for clause in where.clauses if archived or clause != ACTIVE)
     if not clauses:

@@ -1,12 +1,12 @@
 """The default store: one SQLite file through apsw, or a database in RAM, with everything a write touches in one transaction.
 
-Three ideas carry it. *Shelves*: each indexed term is qualified with its (space, scope, layer), so a question in a
-project of a thousand memories never pays for the million beside it. *The index is derived*: `store/index.py` says which
-rows a record has; whenever a record is written its rows are compared with that and replaced if they differ. *Nothing is
-read that the access does not allow*: readable shelves are worked out once from the `Access` and bound into every query.
+It rests on three ideas. *Shelves*: each indexed term is qualified with its (space, scope, layer), so a query in a project of a
+thousand memories never pays for the million beside it. *The index is derived*: `store/index.py` says which rows a record has;
+whenever a record is written, its rows are compared with that and replaced if they differ. *Nothing is read that the access
+does not allow*: the readable shelves are determined once from the `Access` and bound into every query.
 
-Reading is in `read.py` (records, links, words) and `scan.py` (by meaning), `vectors.py` keeps the vectors, and this module
-writes, and reads the tables beside the records: journal, recall log, keys, runs, settings.
+Reading is in `read.py` (records, links, words) and `scan.py` (by meaning), `vectors.py` stores the vectors, and this module
+writes, and reads the tables besides the records: journal, recall log, keys, runs, settings.
 """
 
 import json
@@ -78,8 +78,8 @@ from memorist.store.sqlite.vectors import Move, VectorKeeper
 from memorist.store.where import Where, canonical
 from memorist.text.visible import visible
 
-UNNAMED = Path(":memory:")  # shown where a file would be named
-PAGES_AT_ONCE = 64  # of the index, merged in one transaction: a few milliseconds
+UNNAMED = Path(":memory:")  # shown in place of a file name
+PAGES_AT_ONCE = 64  # index pages merged in one transaction, which takes a few milliseconds
 INSERT = f"INSERT INTO records (shelf, key, checksum, {', '.join(COLUMNS)}) VALUES (?, ?, ?{', ?' * len(COLUMNS)})"
 UPDATE = (
     f"UPDATE records SET shelf = ?, key = ?, checksum = ?, {', '.join(f'{name} = ?' for name in COLUMNS)},"
@@ -99,14 +99,14 @@ COUNTED = (
     " (SELECT count(*) FROM recalls WHERE space = ?2 AND ifnull(actor = ?3, 1)), (SELECT total(c.used)"
     " FROM counters c JOIN records r ON r.number = c.record WHERE r.shelf IN (SELECT value FROM json_each(?1)))"
 )
-DONE = (  # CROSS: the journal once, and then the few records; the other way round it is looked up for every record
+DONE = (  # CROSS: the journal once, then the few records; otherwise it is looked up for every record
     "SELECT j.verb, j.surface, count(*) FROM journal j CROSS JOIN records r ON r.number = j.record"
     " WHERE r.shelf IN (SELECT value FROM json_each(?)) GROUP BY j.verb, j.surface"
 )
 RUN = "id, space, name, state, owner, lease, at, updated, batch, checkpoint, changed, problem, question"
 SAVE_RUN = upsert("jobs", RUN, "id")
 COUNT = upsert("counters", f"record, {', '.join(COUNTERS)}, last_used, tally", "record")
-USE_KEY = upsert("key_uses", "key, draft, record, outcome, at", "key")  # one that was erased may be used again
+USE_KEY = upsert("key_uses", "key, draft, record, outcome, at", "key")  # an erased key may be used again
 LEARN = upsert("lessons", "id, space, home, record, question, places, users, others, at", "id")
 LEARNT = (
     "SELECT l.id, l.space, l.home, r.id, l.question, l.places, l.users, l.others, l.at FROM lessons l"
@@ -117,11 +117,11 @@ LINK = upsert("links", "a, b, kind, weight, evidence, tally", "a, b, kind")
 
 @dataclass(frozen=True, slots=True)
 class OldRow:
-    """What the store holds of a record that is written again."""
+    """What the store holds of a record that is being rewritten."""
 
     number: int
     shelf: int
-    has_vectors: bool  # its shelf, perhaps itself
+    has_vectors: bool  # or at least its shelf has some
     text: str
     title: str | None
     kind: str
@@ -129,17 +129,17 @@ class OldRow:
 
 
 class SqliteStore(VectorMatcher, VectorKeeper, TieReader):
-    """`memorist.store.protocol.Store` over one SQLite file; in RAM if none is named."""
+    """`memorist.store.protocol.Store` over one SQLite file, or in RAM if none is named."""
 
     def __init__(self, path: Path | None = None, wait: float = 30.0, schema: Path = SCHEMA) -> None:
         self._names: Sequence[Path] = names_of(path) if path else ()
-        self._path = path = self._names[0] if path else None  # what lies beside a store lies beside the real file
+        self._path = path = self._names[0] if path else None  # files beside a store lie beside the real file
         writable = path is None or self._prepare_file(path)
         self._connections = Connections(path, wait, writable)
         self._shelves = Shelves()
         self._sound_shelves = set()
         self._vector_cache = VectorCache()
-        self._erased_vectors: list[bytes] = []  # until their bytes were looked for in the file
+        self._erased_vectors: list[bytes] = []  # until their bytes were searched for in the file
         try:
             self._open(schema)
         except BaseException:
@@ -148,7 +148,7 @@ class SqliteStore(VectorMatcher, VectorKeeper, TieReader):
 
     @staticmethod
     def _prepare_file(path: Path) -> bool:
-        """Makes a new private file where there is none; says whether the file may be written."""
+        """Creates a private file if there is none, and says whether the file may be written."""
         shown = visible(str(path)[:300])
         try:
             folder = path.is_dir()
@@ -179,7 +179,7 @@ class SqliteStore(VectorMatcher, VectorKeeper, TieReader):
 
     @staticmethod
     def has_this_schema(path: Path, wait: float) -> bool:
-        """Whether that file is a store which opening would not change; one that is only busy is no answer."""
+        """Whether that file is a store that opening would not change. Raises if it is merely busy."""
         steps = migrations_in(SCHEMA)
         try:
             with inside, closing(apsw.Connection(str(path), flags=apsw.SQLITE_OPEN_READONLY)) as one:
@@ -196,7 +196,7 @@ class SqliteStore(VectorMatcher, VectorKeeper, TieReader):
 
     @property
     def database(self) -> Path | None:
-        """The file that SQLite writes; None in RAM, also where another file is under it."""
+        """The file that SQLite writes; None in RAM, even if another kind of file backs it."""
         return self._path
 
     @property
@@ -204,7 +204,7 @@ class SqliteStore(VectorMatcher, VectorKeeper, TieReader):
         return self._connections.writable
 
     def connect(self) -> apsw.Connection:
-        """A new connection, the caller's own."""
+        """A new connection of the caller's own."""
         return self._connections.connect()
 
     # ------------------------------------------------------------ writing
@@ -230,7 +230,7 @@ class SqliteStore(VectorMatcher, VectorKeeper, TieReader):
             return [*numbers, *self._enter(one, commit)]
 
     def _write(self, one: apsw.Connection, records: Sequence[Sealed]) -> tuple[list[int], list[bytes]]:
-        """The records' numbers, and the vectors that went because they belong to nothing any more."""
+        """The records' numbers, and the vectors that were removed because they no longer belong to anything."""
         known = _known(one, [sealed.record.id for sealed in records if not sealed.new])
         shelves: dict[Shelf, int] = {}
         numbers, rows, topics, moves = [], [], [], []
@@ -244,7 +244,7 @@ class SqliteStore(VectorMatcher, VectorKeeper, TieReader):
             topics += _changed_topics(one, sealed.record, number, old)
             moves += _moves(old, sealed.record, shelves[shelf])
             numbers.append(number)
-        # Apart, with one DELETE, and rising: else FTS5 writes out what it has gathered for each record, at five times the cost.
+        # Separately, with one DELETE and rising: otherwise FTS5 flushes for each record, at five times the cost.
         one.executemany(INSERT_WORDS, changed_words(one, rows))
         if topics:
             one.executemany(INSERT_TOPICS, topics)
@@ -278,7 +278,7 @@ class SqliteStore(VectorMatcher, VectorKeeper, TieReader):
         limit: int | None = None,
     ) -> list[Event]:
         asked: dict[str, Any] = {"r.id = ?": record, "j.batch = ?": batch, "j.seq < ?": before}
-        if batch is not None:  # it bears the number of its first event, so nothing before that is looked at
+        if batch is not None:  # named after its first event, so nothing earlier is read
             asked["j.seq >= ?"] = int(batch[1:]) if batch[1:].isdecimal() and len(batch) < 19 else MOST_EVENTS
         asked = {part: value for part, value in asked.items() if value is not None}
         rest = f"WHERE {' AND '.join(asked) or '1'} ORDER BY j.seq DESC LIMIT ?"
@@ -294,7 +294,7 @@ class SqliteStore(VectorMatcher, VectorKeeper, TieReader):
             return [_event(row) for row in one.execute(sql, values)]
 
     def chain(self) -> Iterator[tuple[ChainLink, list[Event]]]:
-        """Short reads of a few hundred links each: a long open cursor would keep the log from being folded in."""
+        """Reads a few hundred links at a time, because a long open cursor would keep the log from being folded in."""
         last = 0
         sql = "SELECT seq, digest FROM journal WHERE seq > ? AND digest IS NOT NULL ORDER BY seq LIMIT ?"
         while links := ascending(self._rows(sql, (last, LINKS_AT_ONCE)), last):
@@ -304,7 +304,7 @@ class SqliteStore(VectorMatcher, VectorKeeper, TieReader):
                 yield ChainLink(last + 1, seq, digest), some
                 last = seq
         sealed = "(SELECT ifnull(max(seq), 0) FROM journal WHERE digest IS NOT NULL)"
-        beyond = self._events(f"WHERE j.seq > {sealed} ORDER BY j.seq")  # in one look: others may be writing
+        beyond = self._events(f"WHERE j.seq > {sealed} ORDER BY j.seq")  # in one read, since others may be writing
         if beyond:
             yield ChainLink(last + 1, beyond[-1].seq, b"no digest"), beyond
 
@@ -377,7 +377,7 @@ class SqliteStore(VectorMatcher, VectorKeeper, TieReader):
             self._count_up(one, [_shown_again(counted[id], n) for id, n in shown.items()])
 
     def _counted(self, ids: Sequence[str]) -> dict[str, Counted]:
-        """The counters of those records that exist and are not erased."""
+        """The counters of the records that exist and are not erased."""
         sql = f"SELECT r.number, r.id, {', '.join(f'c.{name}' for name in COUNTERS)}, c.last_used FROM records r"
         sql += " LEFT JOIN counters c ON c.record = r.number WHERE r.id IN (SELECT value FROM json_each(?))"
         with self._connections as one:
@@ -387,7 +387,7 @@ class SqliteStore(VectorMatcher, VectorKeeper, TieReader):
     # ------------------------------------------------------------ what a commit writes beside records
 
     def _enter(self, one: apsw.Connection, commit: Commit) -> list[int]:
-        """The ids of the runs."""
+        """Writes everything else in the commit. Returns the ids of the runs."""
         if commit.counted:
             self._count_up(one, commit.counted)
         if commit.links or commit.unlinked:
@@ -467,13 +467,13 @@ class SqliteStore(VectorMatcher, VectorKeeper, TieReader):
         return in_the_way or kept
 
     def tidy(self) -> bool:
-        """Every transaction leaves a piece of its own in the word index, and a question looks into all of them. Merges some;
-        False if there was nothing to merge."""
+        """Merges some of the segments of the word index: every transaction adds one, and a query reads all of them. False if
+        there was nothing to merge."""
         with self.transaction(durable=False), self._connections as one:
             one.execute("INSERT INTO word_index (word_index, rank) VALUES ('usermerge', 2)")
             before = one.total_changes()
             one.execute("INSERT INTO word_index (word_index, rank) VALUES ('merge', ?)", (PAGES_AT_ONCE,))
-            return one.total_changes() - before >= 2  # as FTS5 tells it
+            return one.total_changes() - before >= 2  # the sign that FTS5 gives
 
     def compact(self) -> None:
         from memorist.store.sqlite.erase import compact
@@ -514,8 +514,8 @@ def _write_row(one: apsw.Connection, sealed: Sealed, shelf: int, number: int | N
 
 
 def changed_words(one: apsw.Connection, many: Sequence[tuple[Record, int, int, bool]]) -> list[tuple[Any, ...]]:
-    """The index rows to add, rising, of records with their shelf, their number and whether they are new. Rows that are there and
-    differ are taken away first."""
+    """The index rows to add, in rising order, for records with their shelf, number and whether they are new. Existing rows
+    that differ are removed first."""
     added, gone = [], []
     for record, shelf, number, new in many:
         found = numbered_rows(record, number).items()
@@ -530,7 +530,7 @@ def changed_words(one: apsw.Connection, many: Sequence[tuple[Record, int, int, b
 
 
 def _changed_topics(one: apsw.Connection, record: Record, number: int, old: OldRow | None) -> list[tuple[int, int]]:
-    """The topics to add. Those of a text that it no longer has are taken away."""
+    """The topics to add. Those of a former text are removed."""
     if old is not None:
         was, now = (each.state != "erased" and states(each.kind) for each in (old, record))
         if old.text == record.text and was == now:
@@ -540,7 +540,7 @@ def _changed_topics(one: apsw.Connection, record: Record, number: int, old: OldR
 
 
 def _moves(old: OldRow | None, record: Record, shelf: int) -> list[Move]:
-    """What becomes of its vectors, if it has any."""
+    """What happens to its vectors, if it has any."""
     if old is None or not old.has_vectors:
         return []
     same = record.state != "erased" and (record.text, record.title) == (old.text, old.title)
@@ -567,7 +567,7 @@ def _append(one: apsw.Connection, events: Sequence[Event], digest: bytes) -> Non
 
 
 def _in_order(events: list[Event], before: int) -> list[Event]:
-    """The events, if they are as they were asked for: who goes on from the last one would else never come to an end."""
+    """The events, after checking their order: otherwise paging on from the last one might never end."""
     numbers = [*(event.seq for event in events), before]
     if any(one >= next for one, next in pairwise(numbers)):
         raise misplaced("events of the journal are out of order")
@@ -594,7 +594,7 @@ def _shown_again(counted: Counted, times: int) -> Counted:
 
 
 def _keep_newest(one: apsw.Connection, lines: str, most: int) -> None:
-    """Counted in an index, because a context leaves its line before it is handed out: the log is not read through."""
+    """Counts in an index instead of reading the log, because a context writes its entry before it is handed out."""
     over = one.execute(f"SELECT count(*) FROM {lines}").get - most
     if over > 0:
         one.execute(f"DELETE FROM recalls WHERE rowid IN (SELECT rowid FROM {lines} ORDER BY rowid LIMIT ?)", (over,))
@@ -622,7 +622,7 @@ def _run(row: Sequence[Any]) -> Run:
 
 
 def _before(text: str | None) -> dict[str, Any] | None:
-    """What was there before. What somebody spoilt is shown as it is, and the event's digest tells."""
+    """The previous values. Spoilt ones are shown as they are; the event's digest reveals that."""
     try:
         found = json.loads(text) if text else None
     except ValueError:
@@ -641,6 +641,6 @@ def _lesson(row: Sequence[Any]) -> Lesson:
     return Lesson(id, space, home, record, question, _places(places), users, others, from_micros(at))
 
 
-@lru_cache(maxsize=100)  # most lessons of a project come from the same few
+@lru_cache(maxsize=100)  # most lessons of a project come from the same few places
 def _places(text: str) -> tuple[tuple[str, str | None], ...]:
     return tuple((scope, home) for scope, home in json.loads(text))

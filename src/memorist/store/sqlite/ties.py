@@ -1,7 +1,7 @@
-"""Walking over links in an SQLite store, a few records at a time: what each is linked with, and which records share a word.
+"""Walking over links in an SQLite store, a few records at a time: the neighbours of each, and which records share a word.
 
-A record may have a hundred thousand links, so of each kind and direction only some are looked at, to the newest records; the
-key and the index of links have them in that order. They are filtered before the strongest are chosen.
+A record may have a hundred thousand links, so for each kind and direction only those to the newest records are examined; the
+key and the index of links are in that order. They are filtered before the strongest are chosen.
 """
 
 import json
@@ -27,7 +27,7 @@ ARMS = (
         for kind in FOLLOWED
     ),
 )
-# One JSON array for each record instead of one Python row for each link: half of the cost.
+# One JSON array per record instead of one Python row per link: half the cost.
 LINKS_OF = (
     "SELECT j.value, (SELECT json_group_array(json_array(there, kind, weight, evidence, outward)) FROM"
     f" ({' UNION ALL '.join(f'SELECT * FROM ({arm})' for arm in ARMS)}) WHERE there <> j.value) FROM json_each(?1) j"
@@ -39,7 +39,7 @@ Found = tuple[int, str, float, str | None, int]  # the other end, kind, weight, 
 
 
 class TieReader(Reader):
-    """What hangs together, read."""
+    """Reads links and shared words."""
 
     def neighbours(self, numbers: Sequence[int], where: Where, limit: int) -> list[Tie]:
         with self._connections as one, one_moment(one):
@@ -51,9 +51,9 @@ class TieReader(Reader):
         return [tie for here, some in found.items() for tie in _strongest(here, some, states, limit)]
 
     def _states(self, one: apsw.Connection, numbers: Iterable[int], where: Where) -> dict[int, str]:
-        """The states of those of these records that fit."""
+        """The states of those of these records that match."""
         condition, values = where_sql(where)
-        source = AMONG if where.clauses else BARE  # what no filter asks for is not joined
+        source = AMONG if where.clauses else BARE  # tables that no filter needs are not joined
         sql = f"SELECT r.number, r.state {source} WHERE {ON_SHELVES} AND {condition}"
         readable = self._readable(where)
         return dict(of_types(one.execute(sql, (canonical(sorted(numbers)), readable, *values)), {int}, {str}))
@@ -79,7 +79,7 @@ def _fitting(found: Mapping[str, list[int]], fit: Container[int]) -> dict[str, l
 
 
 def _holders(index: WordIndex, terms: Sequence[str], most: int) -> dict[str, list[int]]:
-    """The records that hold each of these terms that few rows do, newest first."""
+    """The records that hold each of the rare ones among these terms, newest first."""
     rare = [term for term in terms if 0 < index.frequency(term) <= most]
     return {term: list(dict.fromkeys([row // CHUNKS for row in index.holding(term, most)])) for term in rare}
 
@@ -91,11 +91,11 @@ def _strongest(here: int, found: Iterable[Found], states: Mapping[int, str], lim
 
 
 def _links_of(one: apsw.Connection, numbers: Sequence[int]) -> dict[int, list[Found]]:
-    """The links of each of these records that are looked at."""
+    """The links of each of these records that are examined."""
     rows = one.execute(LINKS_OF, (canonical(numbers), TIES_AT_MOST))
     return {number: of_types(map(tuple, json.loads(links)), *TYPES) for number, links in rows}
 
 
 def _leads_on(found: Found, state: str | None) -> bool:
-    """Whether it leads to what is active; or to what took the place of another, which may have been replaced in turn."""
+    """Whether it leads to an active record; or to a replacement, which may have been replaced in turn."""
     return state == "active" or (state == "superseded" and found[1] == SUPERSEDES)

@@ -1,9 +1,9 @@
 """The vectors of an SQLite store: blocks of rows that follow their records from shelf to shelf.
 
-A block is read, changed and written as one, and carries the number of its shelf's last change. A vector belongs to the text
-and title of its record alone: a new tag or another scope does not make it wrong, another text does, and a layer that its
-generation is not for. Vectors are derived, so one that belongs to no index row, or not to its block or model, is dropped without
-a loss: upkeep makes it again.
+A block is read, changed and written as a whole, and carries the number of its shelf's last change. A vector depends only on
+the text and title of its record: a new tag or another scope does not invalidate it, but another text does, and so does a layer
+that its generation does not cover. Vectors are derived data, so one that belongs to no index row, or not to its block or
+model, can be dropped without loss: upkeep makes it again.
 """
 
 import itertools
@@ -26,11 +26,11 @@ from memorist.store.sqlite.read import Reader
 from memorist.store.where import canonical
 
 STATES = ("filling", "current", "retired")
-GROUP = 15  # records whose vectors are stored together: with 256 dimensions they fill a page, and no more
-PARTS = 64  # into which the vectors of a group are cut, by chunk: long texts have many, and most have one
+GROUP = 15  # records whose vectors are stored together; with 256 dimensions they just fill a page
+PARTS = 64  # parts into which the vectors of a group are divided by chunk; long texts have many chunks, most texts one
 ROWS_OF_A_GROUP = GROUP * CHUNKS
 MOST_ROWS = 2**63 - 1
-NEWEST_GROUPS = 64  # that are looked at first for rows without a vector: a millisecond
+NEWEST_GROUPS = 64  # searched first for rows without a vector, which takes a millisecond
 BLOCKS = "SELECT block, rows, codes FROM vectors WHERE generation = ? AND shelf = ? AND block >= ? AND block < ?"
 ON_LAYERS = "(SELECT id FROM shelves WHERE layer IN (SELECT value FROM json_each(?)))"
 FITTING = "words w CROSS JOIN shelves s ON s.id = w.shelf AND s.layer IN (SELECT value FROM json_each(?1))"
@@ -48,7 +48,7 @@ DAMAGED = (
 
 @dataclass(frozen=True, slots=True)
 class Move:
-    """A record that leaves a shelf for another; for none, if its vectors are of no use any more."""
+    """A record that moves to another shelf; to none if its vectors have become useless."""
 
     number: int
     old: int
@@ -67,7 +67,7 @@ def blocks_of(number: int) -> range:
 
 
 def opened(rows: bytes, codes: bytes) -> dict[int, bytes]:
-    """The vectors of a block by their rows."""
+    """The vectors of a block, by row."""
     count = len(rows) // 8
     width = len(codes) // count if count else 0
     if len(rows) % 8 or len(codes) != count * width:
@@ -82,7 +82,7 @@ def closed(vectors: Mapping[int, bytes]) -> tuple[bytes, bytes]:
 
 
 def extended(rows: bytes, codes: bytes, more: Mapping[int, bytes]) -> tuple[bytes, bytes]:
-    """A block with these put in. New rows mostly come behind those that are there, and nothing has to be taken apart."""
+    """A block with more vectors added. New rows mostly follow the existing ones, so that nothing needs to be unpacked."""
     if rows and min(more) <= struct.unpack("<q", rows[-8:])[0]:
         return closed(opened(rows, codes) | dict(more))
     behind = closed(more)
@@ -90,7 +90,7 @@ def extended(rows: bytes, codes: bytes, more: Mapping[int, bytes]) -> tuple[byte
 
 
 class VectorKeeper(Reader):
-    """The generations of a store's vectors, and their rows."""
+    """Stores the generations of vectors, and their rows."""
 
     def save_generation(self, generation: Generation) -> Generation:
         check_dimension(generation.dimension)
@@ -123,8 +123,8 @@ class VectorKeeper(Reader):
             self._add(one, {(generation, shelves[row], row): vector for row, vector in vectors.items()}, {})
 
     def _move(self, one: apsw.Connection, moves: Sequence[Move]) -> list[bytes]:
-        """Takes the vectors of these records, of every generation, along to their new shelves, if it has their layers. Those
-        that went."""
+        """Moves the vectors of these records to their new shelves, in every generation that covers their layers. Returns the
+        vectors that were dropped."""
         goals = {move.number: move.new for move in moves}
         shelves = self._shelves.now(one).seen.shelves
         places = dict.fromkeys((move.old, blocks_of(move.number)) for move in moves)
@@ -151,7 +151,7 @@ class VectorKeeper(Reader):
     def _add(
         self, one: apsw.Connection, vectors: Mapping[tuple[int, int, int], bytes], versions: dict[int, int]
     ) -> None:
-        """Puts vectors, by generation, shelf and row, into their blocks."""
+        """Adds vectors, given by generation, shelf and row, to their blocks."""
         parts: dict[tuple[int, int, int], dict[int, bytes]] = {}
         for (generation, shelf, row), vector in vectors.items():
             parts.setdefault((generation, shelf, block_of(row)), {})[row] = vector
@@ -204,20 +204,21 @@ class VectorKeeper(Reader):
 
 
 def _goal(generation: Generation, shelves: Mapping[int, Shelf], old: int, new: int | None) -> int | None:
-    """The new shelf, if the generation is for both; else its vectors go no further."""
+    """The new shelf if the generation covers both; otherwise None, and its vectors are dropped."""
     fits = new is not None and {shelves[old].layer, shelves[new].layer} <= {*generation.layers}
     return new if fits else None
 
 
 def _check_layers(generation: Generation, allowed: Sequence[str]) -> None:
-    """One that lost a layer cannot have it back: what was dropped there may still be in the RAM of others."""
+    """Raises for layers that are not allowed. A lost layer cannot come back: what was dropped there may still be in others'
+    RAM."""
     if not generation.layers or not {*generation.layers} <= {*allowed}:
         wrong = ", ".join(generation.layers)[:60] or "none"
         raise Invalid(f"a generation of vectors is for some of {', '.join(allowed)}, not for {wrong}")
 
 
 def _take_layers(one: apsw.Connection, generation: Generation, known: Iterable[Generation]) -> None:
-    """From those that were current."""
+    """Takes the layers from the generations that had them."""
     for each in known:
         if each.id != generation.id and each.state == "current":
             _save(one, each, each.without(generation.layers))
@@ -231,7 +232,8 @@ def _save(one: apsw.Connection, old: Generation, new: Generation) -> Generation:
 
 
 def _check(generation: Generation | None, id: int, vectors: Mapping[int, bytes]) -> Generation:
-    """A process may still hold a model that another one has just replaced."""
+    """Refuses a generation that has been replaced, since a process may still hold the former model, and vectors of the wrong
+    size."""
     if generation is None or generation.state == "retired":
         raise Conflict(
             f"generation {id} of the vectors was replaced meanwhile; embed with the model of the current one"
@@ -253,7 +255,7 @@ def _write(
     content: tuple[bytes, bytes],
     versions: dict[int, int],
 ) -> None:
-    """A block that is emptied is not deleted: who holds it in RAM would not hear of it."""
+    """Writes a block. An emptied one is not deleted, because processes that hold it in RAM would not notice."""
     if shelf not in versions:
         versions[shelf] = next_version(one, shelf)
     one.execute(PUT, (generation, shelf, block, versions[shelf], len(content[0]) // 8, *content))
@@ -265,7 +267,7 @@ def next_version(one: apsw.Connection, shelf: int) -> int:
 
 
 def _drop_first(one: apsw.Connection, id: int, most: int) -> None:
-    """Takes some of a block's vectors away."""
+    """Removes the first `most` vectors of a block."""
     held: Any = one.execute("SELECT rows, codes FROM vectors WHERE rowid = ?", (id,)).get
     left = dict(sorted(opened(*held).items())[most:])
     sql = "UPDATE vectors SET count = ?, rows = ?, codes = ? WHERE rowid = ?"
@@ -274,7 +276,7 @@ def _drop_first(one: apsw.Connection, id: int, most: int) -> None:
 
 @dataclass(frozen=True, slots=True)
 class _Bare:
-    """Looks for the index rows on some layers, which are given as JSON, that have no vector of a generation."""
+    """Finds the index rows on some layers (given as JSON) that have no vector of a generation."""
 
     one: apsw.Connection
     generation: int
@@ -290,7 +292,7 @@ class _Bare:
         return rows
 
     def count(self) -> int:
-        """Blocks are counted, not read, as long as they hold as many vectors as their records have rows."""
+        """Counts blocks instead of reading them, as long as they hold as many vectors as their records have rows."""
         sql = f"SELECT ifnull(sum(chunks), 0) FROM shelves WHERE id IN {ON_LAYERS}"
         rows: int = self.one.execute(sql, (self.layers,)).get
         sql = f"SELECT ifnull(sum(count), 0) FROM vectors WHERE generation = ? AND shelf IN {ON_LAYERS}"
@@ -298,7 +300,7 @@ class _Bare:
         return rows - held
 
     def before_the_last(self, missing: int) -> int:
-        """The row behind which all those lie that have no vector, if they are among the newest, as they mostly are; else 0."""
+        """The row after which all rows without a vector lie, if they are among the newest, as usual; otherwise 0."""
         first, sql = MOST_ROWS, f"SELECT w.id FROM {FITTING} WHERE w.id < ?2 ORDER BY w.id DESC LIMIT 1"
         for _ in range(NEWEST_GROUPS):
             found: int | None = self.one.execute(sql, (self.layers, first)).get
@@ -350,7 +352,7 @@ def _pieces(one: apsw.Connection, rows: Sequence[int]) -> list[Piece]:
 
 @dataclass(frozen=True, slots=True)
 class BadBlock:
-    """A block that holds more than it should; `fitting` is what may stay, and None if even its model or shelf is unknown."""
+    """A block that holds more than it should. `fitting` is what may stay; None if even its model or shelf is unknown."""
 
     id: int
     shelf: int
@@ -359,7 +361,7 @@ class BadBlock:
 
 
 def bad_blocks(one: apsw.Connection) -> Iterator[BadBlock]:
-    """Each looked at in a moment of its own: others may be writing, and a long look would keep the log from being cut."""
+    """Checks each block in a moment of its own: others may be writing, and a long read would keep the log from being cut."""
     for (id,) in one.execute("SELECT rowid FROM vectors ORDER BY rowid").fetchall():
         with one_moment(one):
             found = _bad_block(one, id)
@@ -394,7 +396,7 @@ def _bad_block(one: apsw.Connection, id: Any) -> BadBlock | None:
 
 
 def _held(rows: Any, codes: Any, dimension: int) -> dict[int, bytes] | None:
-    """What the block holds, if its parts have the sizes that they should have."""
+    """The content of the block, if its parts have consistent sizes."""
     try:
         held = opened(rows, codes)
     except (StoreDamaged, TypeError):
