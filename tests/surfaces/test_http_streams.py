@@ -526,6 +526,8 @@ def test_what_no_verb_can_keep_is_refused_rather_than_ignored(client: Client) ->
 
 def test_health_is_told_to_everybody_and_says_little(client: Client) -> None:
     assert client("GET", "/healthz").json == {"status": "ok", "store": "ok", "disk": "ok", "memory": "on"}
+    got = client.raw(f"HEAD /healthz HTTP/1.1\r\nHost: 127.0.0.1:{client.port}\r\nConnection: close\r\n\r\n".encode())
+    assert got.startswith(b"HTTP/1.1 200 ") and got.endswith(b"\r\n\r\n")
 
 
 def test_health_is_told_while_every_reader_is_busy(tmp_path: Path) -> None:

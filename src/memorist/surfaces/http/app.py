@@ -237,6 +237,7 @@ class Application:
         self._add_other("The tools of a founding document, by their own names.", "POST", "/api/tools/call", self._tool,
                   contract.other([contract.PROJECT], ANY_JSON, {"application/json": {"schema": call}}))  # fmt: skip
         self._add_other("Whether the server is well.", "GET", "/healthz", self._health, contract.health())
+        self.api.add_route("/healthz", self._health, ["HEAD"], include_in_schema=False)  # as watchers of servers ask
         self._add_other("Figures for Prometheus.", "GET", "/metrics", self._metrics, contract.other([], TEXT))
 
     def _add_other(self, summary: str, method: str, path: str, endpoint: Endpoint, said: Mapping[str, Any]) -> None:
