@@ -36,7 +36,7 @@ from memorist.surfaces.wire import TurnedAway
 
 JSON_TYPE = "application/json"
 PAGED_FROM_FRONT = ("list", "sessions", "narratives", "tasks", "conflicts")  # pages start at the first entry
-PAGED_FROM_END = ("log", "timeline", "session.turns")  # the last entries, oldest first; the next page is what came before
+PAGED_FROM_END = ("log", "timeline", "session.turns")  # the last ones, oldest first: the next page is what came before
 FURTHEST = {
     "timeline": 10_000,
     "narratives": 10_000,
