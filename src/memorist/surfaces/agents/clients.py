@@ -20,7 +20,7 @@ MEMORIST = "memorist"
 DESK = "desk"  # the project of an application that works in no folder
 Moment = Literal["start", "prompt", "compact", "stop", "end", "helper"]
 HOOK_SECONDS = 10  # seconds after which an agent ends a hook; a hook needs a fraction of one
-AT_THE_END = 3  # seconds: nobody waits longer when a session ends, and Codex's documentation says so
+AT_THE_END = 3  # seconds: nobody waits longer for a session that is over, and Codex warns of hooks that do
 _HOOK = re.compile(r"""^"?(?:\S*[\\/])?memorist(?:\.exe)?"?\s+hook\s+([\w-]+)\s""")
 
 
