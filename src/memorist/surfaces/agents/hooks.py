@@ -25,7 +25,7 @@ from memorist.surfaces.agents.served import LARGEST_EVENT
 from memorist.text.private import without_private
 from memorist.text.question import question_of, small_talk, without_injected
 
-COMMAND = re.compile(r"\s*/[\w:-]+(?:\s|$)")  # but not a path, such as /etc/hosts
+COMMAND = re.compile(r"\s*/[\w:-]+(?:\s|$)")  # and no path, such as /etc/hosts
 TYPED = (None, "user", "sdk")  # sources of a prompt that a person may have typed; others are the agent's own
 
 

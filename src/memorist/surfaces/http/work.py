@@ -41,9 +41,9 @@ Together = Callable[[Sequence[G]], Sequence[T | Exception]]
 THREADS = {"reading": 8, "writing": 4, "waiting": 8, "long": 3, "exporting": 3}  # by lane
 ASKING = ("recall", "context", "explain", "why_not")  # verbs for workers, where there are any
 TAKES_LONG = ("audit", "backup", "compact", "doctor", "rescan", "upkeep", "merge_project", "rename_project", "erase")
-READS_NOTES = ("receipt", "log", "status")  # quick verbs that write nothing but need the notes
-GATHERINGS = 2  # threads that run gatherings: while one computes vectors, the other writes
-MOST_TOGETHER = 8  # requests per transaction: others wait for it, and a slow model must embed them all first
+READS_NOTES = ("receipt", "log", "status")  # of the verbs that are quick, and write nothing
+GATHERINGS = 2  # threads that take what waits together: while one computes vectors, the other writes
+MOST_TOGETHER = 8  # requests of one transaction: others wait for it, and as many get vectors of a slow model at once
 DISK_LOOK = 1.0  # seconds between two looks at the disk
 HEALTH_LOOK = 1.0  # seconds for which an answer about health stays valid
 IN_RAM = ":memory:"
@@ -54,7 +54,7 @@ def lane_of(verb: Verb) -> str:
     if verb.name in TAKES_LONG:
         return "long"
     if verb.writes and (verb.name in ("session", "ingest") or verb.name.startswith("session.")):
-        return "waiting"  # for another writer of the session, up to half a minute
+        return "waiting"  # for whoever else has the session open, up to half a minute
     return "writing" if verb.writes else "reading"
 
 

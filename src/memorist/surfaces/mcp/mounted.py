@@ -24,8 +24,8 @@ from memorist.text.visible import quoted
 if TYPE_CHECKING:
     from memorist.surfaces.http.work import Work
 
-IDLE = 30 * 60.0  # seconds after which an unused session ends
-LOOK = 0.5  # seconds between two checks of a stream's key
+IDLE = 30 * 60.0  # seconds after which a session that nobody uses ends
+LOOK = 0.5  # seconds between two looks at the key of a stream
 SESSION, SPOKEN = b"mcp-session-id", b"mcp-protocol-version"
 
 
