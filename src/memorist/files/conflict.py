@@ -1,4 +1,5 @@
-"""What lies beside a page: copies with what both sides said. And how erased memories are taken out of all of it."""
+"""The copies beside a page that hold both sides of a conflict, and the removal of erased memories from pages and
+copies."""
 
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence, Set
@@ -27,12 +28,12 @@ STILL_HOLDS = "still holds words of it; look at it"
 
 
 def key_of(lines: Iterable[str], writer: Writer) -> str:
-    """Lines as digests: they can be compared, and not read."""
+    """Lines as digests, which can be compared but not read."""
     return " ".join(writer.digest(f"line {line}")[:DIGITS] for line in lines)
 
 
 def keep_copy(file: Path, text: str, moment: str) -> Path:
-    """A new file beside the page with that text; the one that an interrupted try made, if there is one."""
+    """Writes the text to a new file beside the page; returns the existing one if an interrupted attempt made it."""
     for copy in conflict_copies(file):
         if whole.read(copy) == text.encode():
             return copy
@@ -43,7 +44,7 @@ def keep_copy(file: Path, text: str, moment: str) -> Path:
 
 
 def conflict_copies(file: Path) -> list[Path]:
-    """What lies beside a page with what both sides said."""
+    """The copies beside a page that hold both sides of a conflict."""
     name = re.compile(rf"{re.escape(file.stem)}\.conflict-[0-9TZ-]+{re.escape(file.suffix)}")
     try:
         return sorted(other for other in file.parent.iterdir() if name.fullmatch(other.name))
@@ -52,16 +53,16 @@ def conflict_copies(file: Path) -> list[Path]:
 
 
 def erase(memory: Memory, ids: Set[str], traces: Iterable[bytes] = (), foreign: Set[Path] = frozenset()) -> list[str]:
-    """Takes erased memories out of every page that mirrors this space, but for those in folders that are another store's by
-    now. Returns what could not be done."""
+    """Takes erased memories out of every page that mirrors this space, except in folders that now belong to another
+    store. Returns what could not be done."""
     words, known = tuple(traces), mirrors.pages(memory._tools.store, memory.space)
     ours = [(Path(path), scope) for scope, path in known if Path(path).parent not in foreign]
     return [said for path, scope in ours for said in erase_from(path, memory, scope, ids, words)]
 
 
 def erase_from(file: Path, memory: Memory, scope: str, ids: Set[str], traces: Iterable[bytes] = ()) -> list[str]:
-    """Out of one page, its copies, and what is known of it: the passages that were theirs, and those with a word that only they
-    had, which are told. A memory that lives on without such a text is written as it is now."""
+    """Cleans one page, its copies, and the records about it: removes the passages of erased memories, and passages with
+    a word that only those had, and reports them. A memory that lives on without such a text is written as it is now."""
     store, space = memory._tools.store, memory.space
     known = mirrors.mirror_of(store, space, scope, str(file)) or Mirror()
     keys = {row.page: row.id for row in known.rows if row.page and row.id}
@@ -76,8 +77,9 @@ def erase_from(file: Path, memory: Memory, scope: str, ids: Set[str], traces: It
 
 @dataclass(frozen=True, slots=True)
 class _Words:
-    """What only erased memories had. Removed is a passage that has one of the words as a whole, or the beginning of a text; a page
-    that has less of it is only named: a short word, or one inside of another, is found by chance."""
+    """The words that only erased memories had. A passage is removed if it has one of these words as a whole, or the
+    beginning of a text. A page with weaker traces is only reported: a short word, or one inside another, is often a
+    coincidence."""
 
     words: Set[str]
     phrases: Sequence[str]
@@ -99,7 +101,7 @@ class _Wiping:
     writer: Writer
     ids: Set[str]
     owners: Set[str]  # whose lines may be on the page
-    keys: Mapping[str, str]  # digests of lines → whose they are
+    keys: Mapping[str, str]  # digests of lines → the memory they belong to
     living: Mapping[str, Record]
     words: _Words
 
@@ -118,7 +120,8 @@ class _Wiping:
             return [f"{shown} could not be cleaned: {problem}"]
 
     def _edits(self, page: Sheet) -> tuple[Edits, list[int]]:
-        """The page without them, and the lines at which others' words went too. Headings and properties stay."""
+        """The page without erased memories, and the lines at which other people's words went too. Headings and
+        properties stay."""
         edits, others = Edits(page), list[int]()
         for passage in page.entries():
             id = self._owner(passage)
@@ -133,7 +136,7 @@ class _Wiping:
         return edits, sorted(others)
 
     def _owner(self, passage: Passage) -> str:
-        """The memory whose lines these are; "" where they are nobody's."""
+        """The memory that these lines belong to; "" if they belong to none."""
         marked = passage.mark or ""
         return marked if marked in self.owners else self.keys.get(key_of(passage.lines, self.writer), "")
 

@@ -1,8 +1,8 @@
-"""What a file is, told by its content, and its parts one after the other, as often as they are asked for.
+"""Recognises a file by its content, and yields its parts one after the other, as often as needed.
 
-An export of ours, a file of a founding document's program, a transcript or an export of another program (`importers/`), Markdown,
-or any other text as a document. Exports and transcripts are read bit by bit, whatever their size; the others are small, and are
-read as a whole.
+A file is an export of ours, a file of a founding document's program, a transcript or an export of another program
+(`importers/`), Markdown, or any other text as a document. Exports and transcripts are read block by block, whatever
+their size; the others are small, and are read as a whole.
 """
 
 from collections.abc import Callable, Iterator
@@ -15,12 +15,12 @@ from memorist.files.markdown import Entry, memories_in
 from memorist.memory import Memory
 from memorist.text.visible import decoded
 
-MOST_PROBLEMS = 1000  # told of one import; a file with as many damaged lines is refused whole
+MOST_PROBLEMS = 1000  # reported for one import; a file with as many damaged lines is refused whole
 
 
 @dataclass(slots=True)
 class Content:
-    """One file that was recognised."""
+    """One recognised file."""
 
     stream: streams.Stream
     parts: Callable[[], Iterator[jsonl.Part]]
@@ -30,12 +30,12 @@ class Content:
 
     @property
     def file(self) -> str:
-        """As messages name it."""
+        """The name of the file in messages."""
         return self.stream.shown
 
 
 def of(source: sources.Source, memory: Memory, document: bool, heard: Callable[[int], None]) -> Iterator[Content]:
-    """The file, or those of an archive."""
+    """Recognises the file, or those of an archive."""
     stream = streams.Stream(source, heard)
     head = stream.head()
     streams.must_be_unpacked(head, source.shown)
@@ -58,7 +58,7 @@ def _content(stream: streams.Stream, head: bytes, memory: Memory, document: bool
 
 def _json(stream: streams.Stream, head: bytes, memory: Memory) -> Content:
     """An export, a transcript, or a file of a founding document's program; if its project.json is damaged, the backup
-    beside it. What is none of these is told what an export is."""
+    beside it. For any other JSON the error explains what an export is."""
     found = None if jsonl.is_export(head) else _known(stream, memory) or _original(stream, memory)
     if found is None:
         export = jsonl.Export(stream)
@@ -67,7 +67,7 @@ def _json(stream: streams.Stream, head: bytes, memory: Memory) -> Content:
 
 
 def _known(stream: streams.Stream, memory: Memory) -> Content | None:
-    """A file of another program that one of the importers knows."""
+    """A file of another program that one of the importers recognises."""
     values = importers.Values(stream)
     importer = importers.recognised(values)
     if importer is None:
@@ -101,7 +101,7 @@ def _memories(stream: streams.Stream) -> list[Entry]:
 
 def _document(stream: streams.Stream, memory: Memory) -> Content:
     writer = memory._writer
-    # A project that was named is no folder: the same name in two folders is two documents.
+    # A project given by name has no folder: the same name in two folders means two documents.
     name = writer.redact(sources.name_in(memory.project.own_root, stream.source))
 
     def parts() -> Iterator[Entry]:

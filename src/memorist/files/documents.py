@@ -1,8 +1,9 @@
 """A text file as a document: pieces of 800 to 1,500 characters that overlap a little, each with its path and its lines.
 
-A piece ends before a heading, a function or a class, else at a blank line, else at the end of a line, a sentence or a word, near
-1,200 characters; and the next one begins 100 to 300 characters before that end, so that what is said across it is found as well. A
-shorter file is one piece. Secrets are replaced before the file is cut, because half a key is not recognised.
+A piece ends near 1,200 characters: before a heading, a function or a class, else at a blank line, else at the end of a
+line, a sentence or a word. The next one begins 100 to 300 characters before that end, so that statements across the cut
+are found as well. A shorter file is one piece. Secrets are replaced before the file is cut, because half a key is not
+recognised.
 """
 
 import hashlib
@@ -36,7 +37,7 @@ _LOOKS_AHEAD = 12  # characters: the longest of the words above, and one more
 
 
 def text_of(raw: bytes, file: str) -> str:
-    """The text of a file, its lines ended alike; a file that is not text is refused."""
+    """The text of a file with uniform line ends; a file that is not text is refused."""
     if raw.startswith(b"%PDF-") or (b"\0" in raw and not raw.startswith(tuple(mark for mark, _ in MARKS))):
         raise Invalid(f"{file} is not a text file, and only text can be a document; extract its text first")
     text = decoded(raw, file)
@@ -44,8 +45,8 @@ def text_of(raw: bytes, file: str) -> str:
 
 
 def pieces_of(text: str, name: str, modified: datetime, file: str) -> list[Entry]:
-    """The pieces of a document with that name, in order. Each is itself alone (`item`): another document may say the same,
-    and what is written differently, if only by a blank, is another piece."""
+    """The pieces of a document with that name, in order. Each is a memory of its own (`item`): another document may
+    contain the same text, and a piece that differs only in a blank is another piece."""
     found, line, counted = [], 1, 0
     for start, end in spans(text):
         body = text[start:end].rstrip()
@@ -63,11 +64,11 @@ def pieces_of(text: str, name: str, modified: datetime, file: str) -> list[Entry
 
 
 def spans(text: str) -> Iterator[tuple[int, int]]:
-    """Where the pieces begin and end. All have 800 to 1,500 characters; if there are fewer, there is one piece."""
+    """Where the pieces begin and end. Each has 800 to 1,500 characters; a shorter text is one piece."""
     most, usual, least = OVERLAPS
     start = 0
     while len(text) - start > LARGEST_PIECE:
-        high = min(start + LARGEST_PIECE, len(text) - LEAST_PIECE + least)  # the last one is not to be too short
+        high = min(start + LARGEST_PIECE, len(text) - LEAST_PIECE + least)  # keeps the last piece from being too short
         end = _best(text, start + LEAST_PIECE, high, start + USUAL_PIECE)
         yield start, end
         start = _best(text, end - most, end - least, end - usual)
@@ -75,7 +76,7 @@ def spans(text: str) -> Iterator[tuple[int, int]]:
 
 
 def _best(text: str, low: int, high: int, aim: int) -> int:
-    """The place from `low` to `high` where one thought ends, the nearest to the aim."""
+    """The best cut between `low` and `high`: the end of a thought, nearest to the target."""
     for pattern in _ENDS:
         ends = [found.end() for found in pattern.finditer(text, low - 2, high + _LOOKS_AHEAD)]
         ends = [end for end in ends if low <= end <= high]

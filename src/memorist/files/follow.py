@@ -4,12 +4,14 @@
     Follower         the same for one folder; `follow` goes on from the last position, `sync` compares everything
     clean            takes what was erased out of every folder that the store knows of; `erase` calls it, from any process
 
-The folder says itself how far its files are (`.memorist/follow.json`): the last event of the journal, with what the chain had
-come to there. So a folder that was away, a store that was restored, and a process that was killed between a row and its line are
-all noticed, and what is missing is written. One process at a time works in a folder, under its lock.
+The folder itself records how far its files are (`.memorist/follow.json`): the last event of the journal, with the
+chain's value at that event. So a folder that was away, a store that was restored, and a process that was killed between
+a row and its line are all noticed, and what is missing is written. One process at a time works in a folder, under its
+lock.
 
-A store is told of a folder before the first byte is in it (`store/folders.py`), because only erasing rewrites files, and it must
-find all of them. What could not be cleaned is said, and tried again by the next erasure, by `compact`, and by whoever follows.
+A folder is registered in the store before its first byte is written (`store/folders.py`), because erasing must find all
+files in order to rewrite them. What could not be cleaned is reported, and tried again by the next erasure, by
+`compact`, and by every follower.
 """
 
 import json
@@ -56,7 +58,7 @@ from memorist.text.visible import quoted, visible
 
 
 class MemoryPage:
-    """`MEMORY.md` in the folder of a project's files: where the mode is `mirror`, edits come back."""
+    """`MEMORY.md` in the folder of a project's files: if the mode is `mirror`, edits come back."""
 
     name = MEMORY_MD
 
@@ -67,8 +69,8 @@ class MemoryPage:
         return [file for file in (self.file, *conflict.conflict_copies(self.file)) if file.exists()]
 
     def write(self, memory: Memory, changed: Changed) -> list[str]:
-        """Brings the page and the store together; what the user should hear of it. It is the project's page, whoever follows,
-        and what it was last compared with is known there, whatever `changed`."""
+        """Syncs the page with the store; returns what the user should hear of it. It is the project's page, whoever
+        follows, and the project records its last state, whatever `changed` says."""
         rights = ("*", self.scope)
         access = replace(memory.access, reads=rights, writes=rights, role="project", home=self.scope)
         done = sync(memory.through(access), self.file, scope=self.scope, edits=self.mode == "mirror")
@@ -91,18 +93,18 @@ WAIT = 30.0  # seconds for another process that follows
 ERASING_WAIT = 5.0
 EVENTS_AT_ONCE = 1000
 MOST_EVENTS = 50_000  # beyond that it is faster to compare everything
-A_TURN = 20  # records that a turn changes at most, with its session
+A_TURN = 20  # records that one turn changes at most, with its session
 TALK = ("turn", "session")
 LONGEST_TRACE = 256  # bytes
-WIPING = ("erased", "past erased")  # verbs of events after which a file must be written anew
+WIPING = ("erased", "past erased")  # verbs of events after which a file must be rewritten
 LOCK, STATE, IGNORED = "lock", "follow.json", ".gitignore"
-# By their names: people may keep other files in that folder, and MEMORY.md is theirs to share.
+# Patterns of the names of our files: people may keep other files in that folder, and may share MEMORY.md.
 KEPT_OUT = f"/{INNER}*\n/{FOLDER}/\n/{INDEX}\n/{tasks_json.TASKS_FILE}\n/{items.ITEMS_FILE}\n/MEMORY.conflict-*\n"
 
 
 @dataclass(frozen=True, slots=True)
 class Followed:
-    """What became of a folder: how far its files are, and what the user should hear."""
+    """The result for a folder: how far its files are, and what the user should hear."""
 
     folder: Path
     position: int
@@ -111,7 +113,7 @@ class Followed:
 
 @dataclass(frozen=True, slots=True)
 class _State:
-    """How far the files of a folder are, and whose they are."""
+    """How far the files of a folder are, and which store they belong to."""
 
     store: str  # a mark that only this store makes
     scope: str
@@ -135,8 +137,8 @@ def follow(memory: Memory) -> Followed | None:
 
 
 def listen(memory: Memory) -> Callable[[], None]:
-    """Follows after every write of this memory, where the settings want files; returns a function that stops it. A failure is
-    logged, and the next write tries again."""
+    """Follows after every write of this memory, if the settings want files; returns a function that stops it. A failure
+    is logged, and the next write tries again."""
     target = target_of(memory)
     if target is None:
         return lambda: None
@@ -159,14 +161,15 @@ def target_of(memory: Memory) -> Target | None:
 
 
 def _may_by_design(memory: Memory, named: str) -> bool:
-    """A design alone leaves no folder wherever a command runs: only in a checkout or beside a `.memorist.toml`."""
+    """A design alone creates a folder only in a checkout or beside a `.memorist.toml`, not wherever a command happens
+    to run."""
     root = memory.project.own_root
     marked = root is not None and (memory.project.own is not None or (root / settings.LOCAL_NAME).is_file())
     return marked or Path(named).expanduser().is_absolute()
 
 
 def _folder(memory: Memory, named: str) -> Path:
-    """A relative folder lies in the project's own; an absolute one has a folder for each project."""
+    """A relative folder lies in the project's own; an absolute one has a subfolder for each project."""
     folder = Path(named).expanduser()
     if folder.is_absolute():
         return folder / name_of(memory.project.scope.removeprefix("project/"))
@@ -197,25 +200,25 @@ class Follower:
         self.memory = memory
         self.target = Target(Path(os.path.realpath(Path(folder).expanduser())), scope or memory.project.scope, mode)
         self.projections: tuple[Projection, ...] = tuple(make(self.target) for make in PROJECTIONS)
-        self._done: ChainLink | None = None  # how far this one has written
+        self._done: ChainLink | None = None  # how far this follower has written
         self._began = False  # whether the store knows of the folder, and it is in order
         self._works: int | None = None  # the thread that is at work here
 
     def follow(self) -> Followed:
-        """Writes what changed since the files were last written. Nothing due costs one look at the journal."""
+        """Writes what changed since the files were last written. If nothing is due, it costs one look at the journal."""
         return self._bring_up_to_date(whole=False)
 
     def sync(self) -> Followed:
-        """Compares every file with the rows, whatever was noted, and writes what is missing."""
+        """Compares every file with the rows, whatever was recorded, and writes what is missing."""
         return self._bring_up_to_date(whole=True)
 
     def _bring_up_to_date(self, whole: bool) -> Followed:
         caller = self.memory._caller
-        caller.access.over_the_space(caller.access.surface)  # a skill or a reader has no business with files
+        caller.access.over_the_space(caller.access.surface)  # a skill or a reader may not write files
         head = caller.store.head()
         if not whole and head is not None and head == self._done and self.target.mode != "mirror":
             return Followed(self.target.folder, head.last)
-        if self._works == get_ident():  # what it takes in is written too, and told to whoever listens
+        if self._works == get_ident():  # what it takes in is written too, and announced to listeners
             return Followed(self.target.folder, self._done.last if self._done else 0)
         self._tell_store()
         with self._locked(WAIT), self._at_work():
@@ -238,7 +241,7 @@ class Follower:
         return self._each(lambda each: each.write(self.memory, ids) if isinstance(each, concerned) else [])
 
     def _concerned(self, ids: Sequence[str] | None) -> type | tuple[type, ...]:
-        """The projections that have something to write, where these records changed: a page that is read back, always."""
+        """The projections affected by changes of these records; a page that is read back always is."""
         if self.target.mode == "mirror":
             return MemoryPage if ids == () else object
         if ids == ():
@@ -246,13 +249,14 @@ class Follower:
         return Transcripts if ids is not None and self._is_talk(ids) else object
 
     def _is_talk(self, ids: Sequence[str]) -> bool:
-        """Whether they are turns and sessions alone, which stand in transcripts and nowhere else: a turn costs no more than
-        its line."""
+        """Whether they are only turns and sessions, which appear in transcripts and nowhere else: a turn then costs no
+        more than its line."""
         found = self.memory._tools.store.get(ids[:A_TURN], everywhere(self.memory.space))
         return len(found) == len(ids) and all(record.kind in TALK for record in found)
 
     def _left_behind(self, due: Sequence[Event] | None) -> Iterator[str]:
-        """Folders of this project under a name that it had, which are not written any more; told when all is compared."""
+        """Folders of this project under an earlier name, which are no longer written; reported when everything is
+        compared."""
         if due is not None:
             return
         store, space, here = self.memory._tools.store, self.memory.space, self.target
@@ -265,13 +269,14 @@ class Follower:
                 )
 
     def _erase_again(self, due: Sequence[Event] | None) -> list[str]:
-        """What was erased while nobody could reach this folder; of one that is compared as a whole, whatever ever was."""
+        """What was erased while nobody could reach this folder; for a folder that is compared as a whole, everything
+        ever erased."""
         ids = erased(self.memory) if due is None else {event.record for event in due if event.verb in WIPING}
         return self._each(lambda each: each.erase(self.memory, Wipe(frozenset(ids)))) if ids else []
 
     def erase(self, wipe: Wipe) -> list[str]:
-        """Takes that out of every file, and says what somebody has to look at: a file that holds a word of it still is named. A
-        folder that another store has taken over is that one's to write."""
+        """Takes that out of every file, and returns what somebody has to look at: a file that still holds a word of it
+        is named. A folder that another store has taken over is left to that store."""
         if self.is_of_another_store():
             return self._still_with(wipe)
         with self._locked(ERASING_WAIT):
@@ -288,7 +293,7 @@ class Follower:
         return [f"{visible(str(file))} {conflict.STILL_HOLDS}" for file in files if _has(file, traced)]
 
     def _each(self, work: Callable[[Projection], list[str]]) -> list[str]:
-        """Asks every projection; one that fails keeps no other from being written, and then the files stay due."""
+        """Runs every projection; if one fails, the others are still written, and the files stay due."""
         told, failed = list[str](), list[str]()
         for each in self.projections:
             try:
@@ -307,7 +312,7 @@ class Follower:
     # ------------------------------------------------------------ how far the files are
 
     def _events(self, state: _State, head: ChainLink | None) -> list[Event] | None:
-        """What happened since; None where the journal is not the one that the files were written from, or too much."""
+        """What happened since; None if the files were written from another journal, or if it is too much."""
         store, last = self.memory._tools.store, head.last if head else 0
         then = store.head(state.position) if 0 < state.position <= last else None
         if last - state.position > MOST_EVENTS or (then.digest.hex() if then else "") != state.chain:
@@ -319,7 +324,7 @@ class Follower:
         return found
 
     def _noted(self) -> _State | None:
-        """What the folder says of itself; None where nothing can be relied upon."""
+        """What the folder records about itself; None if that cannot be trusted."""
         file = self.target.own / STATE
         must_be_no_link(self.target.own)
         if not file.exists():
@@ -332,7 +337,7 @@ class Follower:
             return None
 
     def _state(self) -> _State | None:
-        """How far its files are; None where they have to be compared as a whole. An error where they are not ours."""
+        """How far its files are; None if they have to be compared as a whole. An error if they are not ours."""
         state = self._noted()
         if state is None:
             return None
@@ -346,7 +351,7 @@ class Follower:
         return state if state.scope == scope else None
 
     def _keep(self, head: ChainLink | None, before: _State | None) -> int:
-        """Notes how far the files are; nothing is written where that was known."""
+        """Records how far the files are; writes nothing if that is known."""
         position, chain = (0, "") if head is None else (head.last, head.digest.hex())
         now = _State(self._mark, self.target.scope, position, chain, self.memory.space)
         if now != before:
@@ -363,14 +368,14 @@ class Follower:
         return self.memory._writer.digest(f"files of {space}")
 
     def _whose(self, state: _State) -> str:
-        """Which store's files they are, or of which space of this one."""
+        """Whose the files are, in words: of this store, of another space of it, or of another store."""
         if state.store == self._mark:
             return "this store"
         ours = state.store == self._mark_of(state.space)
         return f"the space {quoted(state.space)}, and this is {quoted(self.memory.space)}" if ours else "another store"
 
     def _tell_store(self) -> None:
-        """The store knows of the folder from now on, unless somebody else's files are in it."""
+        """Registers the folder in the store, unless somebody else's files are in it."""
         store, space, here = self.memory._tools.store, self.memory.space, Filed(self.target.folder, self.target.scope)
         known = [] if self._began else folders.known(store, space)
         if self._began or here in known:
@@ -388,8 +393,8 @@ class Follower:
         return locked(self.target.own / LOCK, wait, what=f"the files in {visible(str(self.target.folder))}")
 
     def _prepare(self) -> None:
-        """Our files are kept out of version control, but for what people read and edit: conversations are nobody else's. What
-        killed processes left is removed."""
+        """Excludes our files from version control, except those that people read and edit: conversations are nobody
+        else's business. Removes what killed processes left."""
         must_be_no_link(self.target.own)
         if not os.path.lexists(self.target.folder / IGNORED):
             replace_private(self.target.folder / IGNORED, KEPT_OUT)
@@ -401,15 +406,15 @@ class Follower:
 
 
 def _overwrite(file: Path, data: bytes) -> None:
-    """Neither replaced nor emptied first, for which a disk is waited for: half of it says nothing, and then everything is
-    compared."""
+    """Overwrites in place: replacing or emptying the file first would wait for the disk. A half-written file is
+    invalid, and then everything is compared."""
     with opened(file, os.O_RDWR | os.O_CREAT) as note:
         note.write(data)
         note.truncate(len(data))
 
 
 def _must_hold_none(folder: Path) -> None:
-    """Files that are written whole would take the place of a person's own."""
+    """Files that are written as a whole would replace a person's own."""
     for name in (INDEX, tasks_json.TASKS_FILE, items.ITEMS_FILE):
         if os.path.lexists(folder / name):
             raise Invalid(
@@ -419,7 +424,7 @@ def _must_hold_none(folder: Path) -> None:
 
 
 def _has(file: Path, traced: Callable[[bytes], bool]) -> bool:
-    """Looked through in parts that overlap. A pipe holds nothing, and would be waited for."""
+    """Searches a file in overlapping parts. A pipe counts as empty, because reading it would block."""
     if not file.is_file():
         return False
     try:
@@ -438,8 +443,8 @@ def _has(file: Path, traced: Callable[[bytes], bool]) -> bool:
 
 
 def clean(memory: Memory, ids: Collection[str], traces: Collection[bytes], cleaning: Cleaning) -> None:
-    """Takes these memories out of the files in every folder that the store knows of, whosever project it is, and adds what it has
-    to say. A folder that cannot be reached is tried again."""
+    """Takes these memories out of the files in every folder that the store knows of, of whatever project, and adds what
+    needs reporting. A folder that cannot be reached is tried again later."""
     wipe, foreign = Wipe(frozenset(ids), tuple(traces)), set[Path]()
     for filed in folders.known(memory._tools.store, memory.space):
         shown = visible(str(filed.path))
@@ -459,7 +464,7 @@ def clean(memory: Memory, ids: Collection[str], traces: Collection[bytes], clean
 
 
 def erased(memory: Memory) -> set[str]:
-    """The ids of all that was ever erased in this space, and of what lost a past text; they are no content."""
+    """The ids of everything ever erased in this space, and of memories that lost a past text; ids are not content."""
     store, gone = memory._tools.store, everywhere(memory.space).also("state", "eq", "erased")
     pasts = store.find(gone.also("superseded_by", "ne", None), Order("number"))
     return {brief.id for brief in store.briefs(gone)} | {record.superseded_by or "" for record in pasts}

@@ -1,15 +1,16 @@
-"""What a project's files hold, as items: entities, claims, tasks, decisions and notes, each with its file and line.
+"""The marked contents of a project's files as items: entities, claims, tasks, decisions and notes, each with its file
+and line.
 
-An item is a memory of its kind with the origin `file`: of low trust, a candidate until a person confirms it, found by any question
-and by `search="items"`. In its `data` are the item's own id, its type, its line and the digest of its file (`folder.py`), so that
-a hit can say whether the file changed since. `markers.py` says what counts as an item.
+An item is a memory of its kind with the origin `file`: of low trust, a candidate until a person confirms it, found by
+any question and by `search="items"`. Its `data` has the item's own id, its type, its line and the digest of its file
+(`folder.py`), so that a hit can say whether the file has changed since. `markers.py` defines what counts as an item.
 
     claim → fact      decision, note, entity → the same      task → note, tagged `task`
 
-A task of a file is a note because its status is the file's: who checks the box ends it. Only this pipeline writes items, and
-`index` again replaces what it wrote: what still stands there keeps its id, its votes and its history, also where it moved;
-what does not is archived with the reason, and comes back as it was once the file says it again. What a person confirmed,
-revised or forgot is theirs, and no file changes it.
+A task of a file is a note because the file owns its status: whoever checks the box ends it. Only this pipeline writes
+items, and `index` replaces only what it wrote. An item that is still in the file keeps its id, its votes and its
+history, even if it moved; an item that is gone is archived with the reason, and comes back as it was if the file has it
+again. What a person confirmed, revised or forgot is theirs, and no file changes it.
 """
 
 import hashlib
@@ -44,9 +45,9 @@ CODE = tuple(
     ".py .pyi .js .jsx .mjs .ts .tsx .go .rs .java .kt .kts .scala .c .h .cc .cpp .hpp .cs .swift .m .rb .php .pl .lua .r .jl .ex"
     " .exs .erl .hs .ml .clj .dart .sh .bash .zsh .fish .ps1 .sql .toml .yaml .yml .ini .cfg .tf .css .scss .vue .svelte".split()
 )
-OWN_FILE = "MEMORY"  # how the names of files begin that memories are written to: they are synced, not extracted
+OWN_FILE = "MEMORY"  # beginning of the names of files that memories are written to: those are synced, not extracted
 LARGEST_SOURCE = 4 << 20  # bytes of one file
-LARGEST_INDEX = 64 << 20  # bytes of all that are read at once
+LARGEST_INDEX = 64 << 20  # bytes of everything that is read at once
 MOST_ITEMS = 2000  # of one file
 TITLE = 60  # characters
 KINDS_OF: Mapping[ItemType, str] = {
@@ -57,14 +58,14 @@ PREFIXES: Mapping[ItemType, str] = {"entity": "ent", "claim": "clm", "task": "ts
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Indexed(Noun):
-    """What came of an index. `memory.undo(batch)` takes it back."""
+    """The result of an index. `memory.undo(batch)` takes it back."""
 
     batch: str | None
     files: int  # that were read
     outcomes: Mapping[str, int] = field(hash=False)  # added, unchanged, moved, restored, expired, refused
     problems: tuple[str, ...] = ()
     dry_run: bool = False
-    drafts: tuple[Draft, ...] = ()  # of a dry run: what would be new
+    drafts: tuple[Draft, ...] = ()  # for a dry run: what would be new
 
     def _line(self) -> str:
         counts = ", ".join(f"{count:,} {name}" for name, count in self.outcomes.items()) or "no items"
@@ -76,8 +77,8 @@ class Indexed(Noun):
 
 
 def index(memory: Memory, paths: Iterable[str | Path] = (), *, dry_run: bool = False) -> Indexed:
-    """Extracts items from files of the project's folder, or from all of it, and keeps them in the project, in one batch. Of
-    what the paths cover, items that are not there any more are archived. `dry_run` only shows what would happen."""
+    """Extracts items from some files of the project's folder, or from all of it, and stores them in the project, in one
+    batch. Items within the paths that are no longer there are archived. `dry_run` only shows what would happen."""
     scope = memory.project.scope
     memory.access.must_write(scope)
     door = memory.through(replace(memory.access, origin="file", surface=INDEX))
@@ -100,7 +101,7 @@ def index(memory: Memory, paths: Iterable[str | Path] = (), *, dry_run: bool = F
 
 @dataclass(frozen=True, slots=True)
 class _Wanted:
-    """The files to read, and what an index speaks for: these, and all that was below some folders."""
+    """The files to read, and the extent of an index: these files, and everything that was below some folders."""
 
     files: tuple[str, ...]
     named: frozenset[str]
@@ -111,7 +112,7 @@ class _Wanted:
 
 
 def _wanted(paths: Iterable[str | Path], folder: Folder, known: set[str]) -> _Wanted:
-    """What the paths mean. What was indexed before is looked at again, whatever it is called."""
+    """Resolves the paths. What was indexed before is looked at again, whatever its name."""
     names = _names(paths, folder)
     tops = tuple(name for name in names if folder.is_folder(name))
     wanted = _Wanted((), frozenset(names) - frozenset(tops), tops)
@@ -166,7 +167,7 @@ class _Source:
 @dataclass(slots=True)
 class _Read:
     sources: dict[str, _Source] = field(default_factory=dict)
-    unread: set[str] = field(default_factory=set)  # what is there and cannot be read: its items stay
+    unread: set[str] = field(default_factory=set)  # exists and cannot be read: its items stay
     problems: list[str] = field(default_factory=list)
 
 
@@ -209,7 +210,7 @@ class _Plan:
     same: int = 0
 
     def counted(self, known: int = 0) -> dict[str, int]:
-        """How many of which; so many of the new ones turned out to be known, forgotten or revised here."""
+        """Counts by outcome; some of the new ones turned out to be known, forgotten or revised here."""
         names = {
             "added": len(self.new) - known, "unchanged": self.same + known, "moved": len(self.moved),
             "restored": len(self.back), "expired": len(self.gone) + len(self.deleted),
@@ -260,7 +261,7 @@ def item_id(type: ItemType, text: str, place: str) -> str:
 
 
 def _replace(plan: _Plan, batch: str | None, door: Memory, by: Caller) -> str | None:
-    """Brings back, moves and archives, in the batch of what was added. → the batch"""
+    """Brings back, moves and archives items, in the batch of those that were added. → the batch"""
 
     def moved(record: Record, drafts: Mapping[str, Draft]) -> Record:
         return replace(record, state="active", reason=None, data={**record.data, **drafts[record.id].data})
@@ -284,20 +285,20 @@ ITEMS_FILE = "items.json"
 
 
 def render(memory: Memory, scope: str) -> bytes:
-    """The file of that project; nothing where it has no item."""
+    """The file of that project; nothing if it has no item."""
     found = extracted(memory, scope)
     return items_json(found) if found else b""
 
 
 def extracted(memory: Memory, scope: str | None = None) -> list[Record]:
-    """The items of the project as they stand now, as the project reads them, whoever asks."""
+    """The items of the project as they are now, read with the project's rights, whoever asks."""
     project = scope or memory.project.scope
     found = items_of(readable(memory, project), project, memory._tools.store)
     return [record for record in found if record.state == "active"]
 
 
 def items_json(records: Iterable[Record]) -> bytes:
-    """The items as the founding document's `items.json`: the same items, the same bytes."""
+    """The items as the founding document's `items.json`: the same items give the same bytes."""
     items = [_item(record) for record in records]
     items.sort(key=lambda item: (item["sourceFile"], item["lineNumber"], item["id"]))
     return (json.dumps(items, ensure_ascii=False, indent=2) + "\n").encode()

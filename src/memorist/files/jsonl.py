@@ -1,12 +1,14 @@
 """A record as one line of JSON, and lines of JSON as drafts.
 
-An export is a header line, one line per record, one per link between them, and a last line with the number of all these, so that
-a truncated file is noticed. Its trust, pins and votes count only where its owner brings it back (`remember/bring.py`). A line
-that cannot be read is reported, and the others are read. Version 1, of 0.1.0, had no links.
+An export is a header line, one line per record, one per link between them, and a last line with the number of all
+these, so that a truncated file is noticed. Its trust, pins and votes count only if its owner brings it back
+(`remember/bring.py`). A line that cannot be read is reported, and the others are read. Version 1, of 0.1.0, had no
+links.
 
-The canonical form is for comparing two stores: without what each store counts for itself (numbers, versions, when a row was
-last written), and with the origin, the trust and the status that a memory had where it was said, if it came from there and
-nobody touched it since. It is not read: whoever vouched for it would vouch for what others said of themselves.
+The canonical form is for comparing two stores. It omits what each store counts for itself (numbers, versions, when a
+row was last written). A memory that came from elsewhere and was not touched since keeps the origin, the trust and the
+status it had there. This form cannot be imported: whoever vouched for it would vouch for what others said of
+themselves.
 """
 
 import json
@@ -37,7 +39,7 @@ _ONE_OF: Mapping[str, tuple[str, ...]] = {
     "state": LIVING, "status": get_args(Status), "origin": get_args(Origin), "trust": get_args(Trust),
 }  # fmt: skip
 _TIMES = ("at", "valid_from", "valid_to")
-_OF_A_STORE = ("number", "version", "updated")  # what differs between two stores that hold the same
+_OF_A_STORE = ("number", "version", "updated")  # differs between two stores with the same content
 
 # ---------------------------------------------------------------- writing
 
@@ -48,12 +50,12 @@ def head(space: str, project: str, made: datetime) -> str:
 
 
 def end(count: int, seal: str | None) -> str:
-    """The last line. By the seal the store knows its own export again."""
+    """The last line. Its seal lets the store recognise its own export."""
     return _line({"memorist": "end", "count": count, "seal": seal})
 
 
 def line_of(record: Record) -> str:
-    """The record, its keys always in this order."""
+    """The record as a line, with the keys always in this order."""
     return _line(_columns(record))
 
 
@@ -88,7 +90,7 @@ def line_of_link(link: Link) -> str:
 
 
 class Digest:
-    """Of the lines of an export, one after the other."""
+    """A digest of the lines of an export, one after the other."""
 
     def __init__(self, first: bytes) -> None:
         self._hash = blake2b(digest_size=32)
@@ -128,7 +130,7 @@ class Export:
 
     stream: Stream
     digest: str = ""  # of everything before its last line, once it was read to the end
-    seal: str | None = None  # what the last line says of it
+    seal: str | None = None  # the seal in its last line
 
     def parts(self) -> Iterator[Part]:
         """Its memories and links, and the lines that cannot be read."""
@@ -153,7 +155,7 @@ class Export:
 
 
 def is_export(raw: bytes) -> bool:
-    """Whether it begins as one, whatever it is called."""
+    """Whether the file begins like an export, whatever its name."""
     return raw.lstrip()[:40].replace(b" ", b"").startswith(b'{"memorist":"export"')
 
 
@@ -193,7 +195,7 @@ def _object(line: bytes | None) -> dict[str, Any]:
 
 
 def parsed(line: bytes | None, longest: int | None = None) -> Any:
-    """The value that these bytes are as JSON, if it can be meant only so. None is a line that was too long to read."""
+    """The JSON value of these bytes, if it is unambiguous. None stands for a line that was too long to read."""
     if line is None or (longest is not None and len(line) > longest):
         raise Damaged(f"has too many bytes; {longest or LONGEST_LINE:,} are allowed")
     try:
@@ -243,7 +245,7 @@ def _link(value: Mapping[str, Any]) -> Link:
 
 
 def _exported(value: Mapping[str, Any]) -> Exported | str:
-    """What the line says of its memory beside its content; or why that cannot be read, which only its owner need know."""
+    """What the line says of its memory besides its content; or why that cannot be read, which only its owner need know."""
     try:
         counters = {name: checks.whole(count, name, 0, 1 << 53) for name, count in value.get("counters", {}).items()}
         told: dict[str, Any] = {name: value[name] for name in _ONE_OF if name in value}
@@ -269,7 +271,7 @@ def _id(value: Mapping[str, Any], name: str) -> str | None:
 
 
 def moment(value: Any, name: str) -> datetime:
-    """With its zone: without one, only the machine that wrote it knew when that was."""
+    """A time with its zone: without one, only the machine that wrote it knew which moment it was."""
     try:
         moment = datetime.fromisoformat(value)
     except (TypeError, ValueError) as problem:

@@ -60,18 +60,18 @@ _ASIDE = re.compile(r"\([^()]*\)")
 _BOX = re.compile(r"\[([ xX])\](?:\s+|$)")
 _LEADS_IN = re.compile(r"[^\n]*:[*_]{0,3}|\*\*[^*\n]+\*\*|__[^_\n]+__")
 _ENTRY = re.compile(r"([A-Za-z_][\w -]*):(?:[ \t]+(.*))?$")
-DATED_BY = ("date", "updated", "modified", "created")  # in front matter, the first of them counts
+DATED_BY = ("date", "updated", "modified", "created")  # in front matter; the first of them counts
 _BESIDE_ENTRIES = re.compile(r"\s*$|\s*#|[ \t]+\S|- ")
 
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """One memory found in a file, and where."""
+    """One memory found in a file, and its place."""
 
     file: str
     line: int | str  # or a part of a JSON file, such as entries[3]
     draft: Draft
-    told: Exported | str | None = None  # of an export: what its owner may bring back, or why that cannot be read
+    told: Exported | str | None = None  # in an export: what its owner may bring back, or why that cannot be read
 
     @property
     def place(self) -> str:
@@ -164,7 +164,7 @@ class _Outline:
             self._remember(line, text)
 
     def _step_out(self, level: int) -> None:
-        """Leaves the headings of this level and below. One with nothing under it says nothing, and is no memory."""
+        """Leaves the headings of this level and below. A heading with nothing under it becomes no memory."""
         while self.path and self.path[-1].level >= level:
             self.path.pop()
 
@@ -194,7 +194,7 @@ def _box_read(text: str) -> str:
 
 
 def kind_of(text: str, steps: Sequence[str]) -> str:
-    """By its own first word, else by the nearest heading that names a kind."""
+    """The kind by its own first word, else by the nearest heading that names one."""
     first = _FIRST_WORD.match(text)
     own = KIND_OF_WORD.get(first[1].lower()) if first else None
     return own or next(_kinds_of(reversed(steps)), "fact")
@@ -266,7 +266,7 @@ def _cut(line: str) -> tuple[str, int | None]:
     done, looked, ticks, start = 0, 0, 0, line.find("<!--")
     while start >= 0:
         ticks, looked = ticks + line.count("`", looked, start), start
-        if ticks % 2:  # quoted in backticks, not a comment
+        if ticks % 2:  # quoted in backticks, so not a comment
             start = line.find("<!--", start + 4)
             continue
         end = line.find("-->", start + 4)
@@ -294,7 +294,7 @@ class _Open:
     indent: int
     first: str
     rest: list[str] = field(default_factory=list)
-    blank: bool = False  # a blank line came last
+    blank: bool = False  # the last line was blank
 
     def add(self, text: str) -> None:
         self.rest += ["", text] if self.blank else [text]
@@ -435,14 +435,14 @@ def date_of_name(stem: str) -> datetime | None:
 
 
 def _moment(found: re.Match[str]) -> datetime | None:
-    """The day, or the moment where a time of day is given too."""
+    """The day, or the moment if a time of day is given too."""
     parts = found.groupdict()
     which = next(which for which in ("", "_b", "_c") if parts[f"year{which}"])
     month = parts[f"month{which}"]
     number = _MONTHS.index(month[:3].lower()) + 1 if which else int(month)
     day = _day(int(parts[f"year{which}"]), number, int(parts[f"day{which}"]))
     if day and parts["hour"]:
-        with suppress(ValueError):  # at 25:00: the day is still right
+        with suppress(ValueError):  # at 25:00 the day is still right
             clock = f"{parts['hour']}:{parts['minute']}{parts['zone'] or 'Z'}"
             return datetime.fromisoformat(f"{day.date()}T{clock}").astimezone(UTC)
     return day

@@ -1,19 +1,19 @@
 """MEMORY.md, both ways: a page that shows what is remembered, and whose edits come back through the gate.
 
-Three things are compared for each memory: its lines on the page, its text in the store, and how both looked the last time
-(`store/mirrors.py`). What changed on one side goes to the other. Where both changed, their lines are merged; where that cannot
-be, the person's text stays on the page, the store keeps its own, a question waits in `review`, and a copy beside the page,
-`MEMORY.conflict-….md`, has both.
+For each memory, three things are compared: its lines on the page, its text in the store, and how both looked the last
+time (`store/mirrors.py`). A change on one side goes to the other. If both changed, their lines are merged; if that
+fails, the person's text stays on the page, the store keeps its own, a question waits in `review`, and a copy beside the
+page, `MEMORY.conflict-….md`, has both.
 
-The page belongs to whoever writes it: lines that a person wrote are never changed, except where the memory that they became
-was changed or forgotten since. An edit has the origin `file`, since nobody can tell who had the editor open; a person who
-adopts what `memorist sync` shows makes it their own word. So an edit of what somebody more trusted said is a proposal, and
-until it is decided the page says one thing and the store another. To remove a line is to forget its memory, by the same rule;
-a page that is missing or empty is written again, and forgets nothing. All edits of one sync are one batch: what an undo took
-back does not come in again, and a line that it left without a memory stays where it is.
+The page belongs to whoever writes it: lines that a person wrote are never changed, unless the memory that they became
+was changed or forgotten since. An edit has the origin `file`, because nobody can tell who had the editor open; a person
+who adopts what `memorist sync` shows makes it their own word. So an edit of a more trusted source's words is a
+proposal, and until it is decided the page and the store differ. To remove a line is to forget its memory, by the same
+rule; a page that is missing or empty is written again, and forgets nothing. All edits of one sync are one batch: what
+an undo took back does not come in again, and a line that the undo left without a memory stays where it is.
 
-Nothing is done twice, so nothing is lost by a crash: edits are stored first, then the page is replaced, in the transaction
-that notes how both look now. Whatever of that did not happen is found again by comparing.
+A crash loses nothing, because every step can be repeated without effect: edits are stored first, then the page is
+replaced, in the transaction that records how both look now. The next comparison finds any step that did not happen.
 """
 
 import time
@@ -45,13 +45,13 @@ from memorist.store.nouns import parts
 from memorist.text.visible import is_blank
 
 MEMORY_MD = "MEMORY.md"
-TRIES, PAUSE = 20, 0.02  # to find a moment in which nobody else writes the page; seconds between two of them
-MOST_SHOWN = 1000  # memories that a new page looks at, the newest: more would not fit
+TRIES, PAUSE = 20, 0.02  # to find a moment in which nobody else writes the page; seconds between two tries
+MOST_SHOWN = 1000  # the newest memories that a new page considers: more would not fit
 MOST_EVENTS = 5000  # of the journal, since the page was last compared
 FETCHED_AT_ONCE = 200
 EDITED = "edited in its file"
 REMOVED = "removed from its file"
-# Why a memory and its lines differ, beside a question that waits.
+# Why a memory and its lines may differ, apart from a question that waits.
 LEFT, FOLDED = "left", "folded"
 Verdict = Literal["keep", "edit", "rewrite", "remove", "restore", "fresh", "merge", "conflict", "declined"]
 TAKES_IN: tuple[Verdict, ...] = ("edit", "restore", "fresh", "merge", "conflict", "declined")
@@ -59,7 +59,7 @@ TAKES_IN: tuple[Verdict, ...] = ("edit", "restore", "fresh", "merge", "conflict"
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """How large a page may be before the oldest lines of agents leave it; in characters. What people wrote stays."""
+    """The size of a page, in characters, beyond which the oldest lines of agents leave it. What people wrote stays."""
 
     total: int = 50_000
     section: int = 10_000
@@ -68,7 +68,7 @@ class Limits:
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Edit(Noun):
-    """One thing that a person did to a page; of a line that nobody has vouched for since it was written, `unconfirmed`."""
+    """One thing that a person did to a page; `unconfirmed` for a line that nobody has vouched for since it was written."""
 
     verb: Literal["added", "revised", "removed", "restored", "unconfirmed"]
     text: str
@@ -81,11 +81,11 @@ class Synced(Noun):
     """What a page and the store got from each other."""
 
     path: str
-    edits: tuple[Edit, ...] = ()  # that came in, or in a dry run would
+    edits: tuple[Edit, ...] = ()  # that came in, or would in a dry run
     written: tuple[str, ...] = ()  # ids of memories whose lines are new, changed or gone on the page
     folded: tuple[str, ...] = ()  # those that left a full page, and are in the store
     proposals: tuple[str, ...] = ()  # questions that wait in `review`
-    conflicts: tuple[str, ...] = ()  # copies with what both sides said
+    conflicts: tuple[str, ...] = ()  # copies with both sides of a conflict
     problems: tuple[str, ...] = ()
     batch: str | None = None  # of all edits that came in, for `undo`
     size: int = 0  # characters of the page
@@ -156,7 +156,7 @@ class _Sync:
     limits: Limits
     raw: bytes | None = None
     known: Mirror | None = None  # as the store has it
-    base: Mirror = field(default_factory=Mirror)  # as this page is compared with it
+    base: Mirror = field(default_factory=Mirror)  # the state that this page is compared with
     page: Sheet = field(default_factory=lambda: pages.parse(""))
     passages: list[Passage] = field(default_factory=list)
     keys: list[str] = field(default_factory=list)
@@ -173,7 +173,7 @@ class _Sync:
     size: dict[str, int] = field(default_factory=dict)  # of each section
 
     def run(self, dry_run: bool) -> Synced | None:
-        """What was done; None if the page or what is known of it was changed by others meanwhile."""
+        """The result; None if others changed the page or its record meanwhile."""
         self.dry_run, store = dry_run, self.memory._tools.store
         head = store.head()
         event = head.last if head else 0
@@ -210,7 +210,7 @@ class _Sync:
 
     @property
     def _shows_all(self) -> bool:
-        """Whether what waits for the user's word is looked at too."""
+        """Whether to look also at what waits for the user's word."""
         return self.adopt is not None or self.dry_run
 
     def _synced(self, text: str, seen: str) -> Synced:
@@ -223,7 +223,7 @@ class _Sync:
     # ------------------------------------------------------------ reading
 
     def _read(self) -> str:
-        """The page, or a new one: one that is missing or empty says nothing, so it forgets nothing."""
+        """The page, or a new one: a missing or empty page says nothing, so it forgets nothing."""
         raw = whole.read(self.file)
         text = "" if raw is None else whole.text_of(raw, self.file)
         self.raw = raw
@@ -241,7 +241,7 @@ class _Sync:
         return text
 
     def _look(self) -> None:
-        """The passages of the page, and the memories that they and the last comparison name."""
+        """Collects the passages of the page, and the memories named by them and by the last comparison."""
         self.passages = [each for each in self.page.entries() if not each.says_nothing]
         self.keys = [self._key(*each.lines) for each in self.passages]
         self.size = self.page.sizes()
@@ -263,7 +263,7 @@ class _Sync:
         return key_of(lines, self.memory._writer)
 
     def _seen(self, record: Record) -> str:
-        """The text of a memory, as it is known here."""
+        """The text of a memory, as the last comparison recorded it."""
         return self._digest(record.text)[:24]
 
     # ------------------------------------------------------------ comparing
@@ -281,7 +281,7 @@ class _Sync:
             self._vouch()
 
     def _settle_all(self, ids: Mapping[int, str], edits: Edits) -> list[int]:
-        """The places of passages that became memories of their own."""
+        """Settles the passages that became separate memories."""
         known, fresh = {row.id: row for row in self.base.rows}, []
         for place, id in sorted(ids.items()):
             row = known.get(id)
@@ -309,15 +309,17 @@ class _Sync:
         return self._of_unsettled(row, ours) if row.state else self._of_changed(record) if ours else "keep"
 
     def _of_changed(self, record: Record) -> Verdict:
-        """A line whose memory has another text since; an edit of the line that was taken back is like one that was denied."""
+        """A line whose memory has a new text. An edit of the line that was taken back is treated like one that was
+        denied."""
         told = [event for event in self.memory.history(record.id) if {"text", "superseded"} & {*(event.before or ())}]
         undid = told[-1].because if told and told[-1].verb == UNDONE else None
         edits = {UNDID + event.batch for event in told if (event.because or "").startswith(EDITED)}
         return "declined" if undid in edits else "rewrite"
 
     def _of_inactive(self, passage: Passage, key: str, row: Counterpart | None, record: Record) -> Verdict:
-        """A line whose memory is forgotten, replaced or erased. If a person changed or brought back the line, it is said again.
-        A line that a person wrote and whose coming in was undone stays theirs: it is no memory, and does not come in again."""
+        """A line whose memory is forgotten, replaced or erased. If a person changed or brought back the line, it counts
+        as said again. A line that a person wrote and whose import was undone stays theirs: it is no memory, and does
+        not come in again."""
         if record.state == "erased":
             return "remove"
         if row is None:
@@ -328,7 +330,7 @@ class _Sync:
         return "keep" if stays else "remove"
 
     def _of_unsettled(self, row: Counterpart, ours: bool) -> Verdict:
-        """A line that differs from its memory for a reason that is known."""
+        """A line that differs from its memory for a known reason."""
         if row.state == LEFT:
             return "conflict" if ours else "keep"
         if row.state in (RETRY, FOLDED):
@@ -340,7 +342,7 @@ class _Sync:
         return "declined"
 
     def _said_before(self, passage: Passage, record: Record) -> bool:
-        """Whether the line is an earlier text of the memory: then a crash kept us from noting that we wrote it."""
+        """Whether the line is an earlier text of the memory: then we wrote it, and a crash kept us from recording that."""
         past = self.memory.list({"superseded_by": record.id, "state": "superseded"}, limit=FETCHED_AT_ONCE)
         return any(says_the_same(passage, replace(record, text=each.text)) for each in past)
 
@@ -349,7 +351,7 @@ class _Sync:
         if verdict == "keep":
             self.rows[id] = Counterpart(id, key, self._seen(record), self._kept_state(passage, key, row, record))
         elif verdict == "remove":
-            # A sync that was killed may have forgotten what a person took out and has put back since.
+            # A sync that was killed may have forgotten a memory whose line a person removed and has since put back.
             back = (record.state, record.reason) == ("archived", REMOVED) and passage.mark != id
             self.lost += [(passage, record)] if back else []
             edits.remove(passage.block)
@@ -372,7 +374,7 @@ class _Sync:
     def _merge(
         self, passage: Passage, key: str, row: Counterpart | None, record: Record, edits: Edits, verdict: Verdict
     ) -> None:
-        """An edit; where the store's text was changed too, that of both, or a copy that has both."""
+        """Takes in an edit; if the store's text was changed too, merges both, or keeps both in a copy."""
         if verdict == "merge" and row is not None and not row.state:
             ours = without_marks(item_of(record, passage))
             joined = merged(row.page.split(" "), ours, passage.lines, self._key)
@@ -411,7 +413,7 @@ class _Sync:
         self.rows[record.id] = Counterpart(record.id, key, self._seen(now), state)
 
     def _restore(self, place: int, record: Record) -> None:
-        """A line that a person brought back."""
+        """Handles a line that a person brought back."""
         passage, state = self.passages[place], LEFT
         self.told.append(Edit("restored", record.text, None, record.id))
         if self.dry_run:
@@ -435,7 +437,7 @@ class _Sync:
             self._taken_in(place, outcome)
 
     def _shown_as(self, place: int, draft: Draft) -> str:
-        """With the labels that were read: whoever adopts it vouches for its kind and its tags too."""
+        """The text with the labels that were read: whoever adopts it vouches for its kind and its tags too."""
         labels = self.passages[place].labelled
         return self.passages[place].text if labels.category or labels.behind else draft.text
 
@@ -454,7 +456,7 @@ class _Sync:
             self.rows[record.id] = Counterpart(record.id, key, self._seen(record), state)
 
     def _join(self, passage: Passage, record: Record) -> None:
-        """A second line with one statement: its tags are the memory's too, where the memory is this door's word."""
+        """A second line with the same statement: the memory gets its tags too, if it is this surface's own word."""
         tags = pages.labels_beside(passage, record).get("tags")
         if tags and record.state == "active" and record.origin == self.door.access.origin:
             try:
@@ -464,7 +466,7 @@ class _Sync:
                 self._problem(passage, problem)
 
     def _remember(self, drafts: Sequence[Draft], places: Sequence[int]) -> list[Outcome | None]:
-        """One bad line does not stop the others."""
+        """Remembers each line by itself: one bad line does not stop the others."""
         if not drafts:
             return []
         try:
@@ -483,7 +485,7 @@ class _Sync:
         self.problems.append(f"{self.file}:{passage.block.start + 1}: {problem}")
 
     def _vouch(self) -> None:
-        """Lines that came in before and that nobody has confirmed."""
+        """Confirms lines that came in before and that nobody has confirmed yet."""
         fresh = {edit.id for edit in self.told}
         for record in [self.records[id] for id, row in self.rows.items() if row.page and id in self.records]:
             if record.status == "candidate" and record.state == "active" and record.id not in fresh:
@@ -495,7 +497,7 @@ class _Sync:
     # ------------------------------------------------------------ what is gone from the page
 
     def _let_go(self, rows: Sequence[Counterpart], edits: Edits) -> None:
-        """Memories that were compared the last time and have no lines now."""
+        """Handles memories that had lines at the last comparison and have none now."""
         forgotten: list[str] = []
         for row in rows:
             record = self.records[row.id]
@@ -521,7 +523,7 @@ class _Sync:
         return "back" if changed or self._declined(row) else "forget"
 
     def _declined(self, row: Counterpart) -> bool:
-        """Whether a person decided that a line which was removed is to stay."""
+        """Whether a person decided that a memory stays although its line was removed."""
         return not row.page and row.state != RETRY
 
     def _forget(self, ids: Sequence[str]) -> None:
@@ -543,7 +545,7 @@ class _Sync:
     # ------------------------------------------------------------ what goes out
 
     def _write_out(self, edits: Edits) -> None:
-        """Memories that the page does not have yet."""
+        """Writes memories that the page does not have yet."""
         taken = {row.page for row in self.rows.values()}
         left = [each for place, each in enumerate(self.passages) if self.keys[place] not in taken]
         loose = {text for each in left for text in (each.text, each.labelled.text)}
@@ -553,8 +555,8 @@ class _Sync:
         self._fold(edits)
 
     def _newer(self) -> list[Record]:
-        """Memories of the scope that were written or changed since the last time, oldest first. Of what nobody vouches for
-        nothing is written on a page that goes into prompts."""
+        """Memories of the scope that were written or changed since the last time, oldest first. Memories that nobody
+        vouches for are left out, because the page goes into prompts."""
         found = self._since() if self.base.event else self._newest()
         return sorted(filter(self._shown, found), key=lambda record: record.number)
 
@@ -577,12 +579,12 @@ class _Sync:
     def _shown(self, record: Record) -> bool:
         kind, home = self.memory._tools.kinds[record.kind], self.memory.access.home_of(self.scope)
         here = record.scope == self.scope and record.home == home and record.state == "active"
-        of_a_file = "hash" in record.data and "line" in record.data  # what was found in a source says so there
+        of_a_file = "hash" in record.data and "line" in record.data  # items extracted from a source carry these fields
         told = kind.layer == MEMORY and kind.recalled and not of_a_file
         return here and told and (record.status == "confirmed" or self._is_back(record))
 
     def _is_back(self, record: Record) -> bool:
-        """Whether it came from a page, and what removing its line did was taken back."""
+        """Whether it came from a page, and the removal of its line was undone."""
         events = self.memory.history(record.id) if record.origin == "file" else []
         gone = [event.because or "" for event in events if event.verb == "forgotten"]
         return bool(gone) and gone[-1].startswith(REMOVED)
@@ -596,8 +598,8 @@ class _Sync:
     # ------------------------------------------------------------ limits
 
     def _fold(self, edits: Edits) -> None:
-        """Lets lines leave a full page: the oldest summaries first, then what has not been used for longest. Only those that no
-        person wrote, and never the newest. They stay in the store, and are recalled."""
+        """Lets lines leave a full page: the oldest summaries first, then the least recently used. It takes only lines
+        that no person wrote, and never the newest. They stay in the store, and are recalled."""
         sizes = self._sizes(edits)
         for section, record in self._foldable():
             size = self._length(item_of(record))
@@ -641,7 +643,7 @@ class _Sync:
     # ------------------------------------------------------------ the files
 
     def _keep_lost(self) -> tuple[str, ...]:
-        """A copy with what both sides said, where the page can have only one of them."""
+        """Writes a copy with both sides, where the page can have only one of them."""
         if not self.lost:
             return ()
         lines = [f"# What {self.file.name} and the store say differently", ""]
@@ -664,7 +666,7 @@ class _Sync:
         return True
 
     def _withdraw(self) -> None:
-        """Questions about what a line said before."""
+        """Withdraws questions about what a line said before."""
         asked = {row.state for row in self.rows.values()}
         for row in self.base.rows:
             if row.state in self.waiting and row.state not in asked:

@@ -1,13 +1,13 @@
-"""Three-way merges of lines: what a person changed and what a program changed since both had the same lines.
+"""Three-way merges of lines: the changes of a person and of a program since both had the same lines.
 
-The base is known by the digests of its lines alone. That is enough: a line of the result comes from one of the two sides, never
-from the base.
+The base is known only by the digests of its lines. That is enough, because every line of the result comes from one of
+the two sides, never from the base.
 """
 
 from collections.abc import Callable, Iterator, Sequence
 from difflib import SequenceMatcher
 
-MOST_LINES = 2000  # of one text: longer ones are not compared line by line
+MOST_LINES = 2000  # of one text: longer texts are not compared line by line
 Range = tuple[int, int]
 
 
@@ -37,7 +37,7 @@ def merged(
 
 
 def _stretches(base: Sequence[str], ours: Sequence[str], theirs: Sequence[str]) -> Iterator[tuple[Range, Range, Range]]:
-    """The lines between those that all three have, and each of those by itself."""
+    """The stretches of lines between those that all three have, and each common line by itself."""
     at_ours, at_theirs = _matches(base, ours), _matches(base, theirs)
     a = b = c = 0
     for number in sorted(at_ours.keys() & at_theirs.keys()):

@@ -1,13 +1,14 @@
-"""The files of two founding documents' own programs, as memories: `memory.json` of the tiers, `project.json` and the finished
-sessions of the curated memory.
+"""The files of two founding documents' own programs, as memories: `memory.json` of the tiers, `project.json` and the
+finished sessions of the curated memory.
 
     memory.json              the items of a project by their ids: each stays an item, under its id, in the tier its source names
     project.json             entries with their categories, pins and uses; open conflicts become links; aliases and settings
     sessions/*.memory.json   findings, which wait in their session, and the summary; what was promoted there is archived here
 
-Like an export, such a file cannot vouch for itself: its memories are candidates with what it says of pins and uses as data, and
-its settings are left out, unless the user says that it is their own. Each has an id that depends on its original one and on where
-it goes, so that a second import finds it. A part that cannot be read is named, and the others are read.
+Like an export, such a file cannot vouch for itself: its memories are candidates, their pins and uses are kept as data,
+and its settings are left out, unless the user says that the file is their own. Each id depends on the original id and
+on the destination, so that a second import finds the memory. A part that cannot be read is named, and the others are
+read.
 """
 
 from collections.abc import Callable, Iterator, Mapping
@@ -37,7 +38,7 @@ PROMOTED = "it was promoted to the project"
 
 @dataclass(slots=True)
 class Original:
-    """What was read from one such file: its memories, and what its program was told to do."""
+    """The content of one such file: its memories, and the settings of its program."""
 
     found: list[Entry] = field(default_factory=list)
     links: list[Link] = field(default_factory=list)
@@ -52,7 +53,7 @@ class Original:
 
 
 def read(raw: bytes, file: str, memory: Memory) -> Original | None:
-    """What such a file holds; None where it is none. A file of a newer version is refused whole."""
+    """The content of such a file; None if it is not one. A file of a newer version is refused whole."""
     try:
         value = parsed(raw)
     except Damaged:
@@ -66,7 +67,7 @@ def read(raw: bytes, file: str, memory: Memory) -> Original | None:
 
 @dataclass(slots=True)
 class _Reading:
-    """One file on its way to memories."""
+    """Converts one file to memories."""
 
     file: str
     memory: Memory
@@ -77,7 +78,7 @@ class _Reading:
         return self.memory.home
 
     def take(self, place: str, made_of: Callable[..., tuple[Draft, Exported]], *given: Any) -> None:
-        """What is made of one part of the file, or that it cannot be read."""
+        """Yields the memories of one part of the file, or the flaw that makes it unreadable."""
         try:
             draft, told = made_of(*given, self)
         except (Damaged, Invalid) as problem:
@@ -104,7 +105,7 @@ def _items_in(value: Any) -> Iterator[tuple[str, Any]]:
 
 
 def _are_items(value: Any) -> bool:
-    """One that is whole is enough: then the others are items too, and what they lack is said of each."""
+    """One complete item is enough: then the others are items too, and a flaw is reported for each that lacks something."""
     items = [item for _, item in _items_in(value) if isinstance(item, Mapping)]
     whole = any("payload" in item and ("context_item_id" in item or "source" in item) for item in items)
     return whole or (bool(items) and all("context_item_id" in item for item in items))
@@ -130,7 +131,7 @@ def _item(id: str, item: Any, reading: _Reading) -> tuple[Draft, Exported]:
 
 
 def _tier(source: Any, home: str) -> str:
-    """Where an item belongs: `task/7/plan` in the task, `global` everywhere, anything else in this project."""
+    """The scope of an item: `task/7/plan` means that task, `global` everywhere, anything else this project."""
     family, _, rest = source.partition("/") if isinstance(source, str) else ("", "", "")
     name = rest.partition("/")[0]
     return f"task/{name}" if family == "task" and name else GLOBAL if source == GLOBAL else home
@@ -171,7 +172,7 @@ def _entry(entry: Any, ids: dict[str, str], reading: _Reading) -> tuple[Draft, E
 
 
 def _told(entry: Mapping[str, Any], at: datetime | None, signals: set[str]) -> Exported:
-    """What the entry says of itself. What a person pinned or asked for is theirs."""
+    """What the entry says about itself. What a person pinned or asked for counts as theirs."""
     status = entry.get("status", "confirmed")
     if status not in ("candidate", "confirmed", "pinned"):
         raise Damaged(f"its status is {quoted(status)}")
@@ -190,7 +191,7 @@ def _told(entry: Mapping[str, Any], at: datetime | None, signals: set[str]) -> E
 
 
 def _conflict(pair: Any, ids: Mapping[str, str]) -> list[Link]:
-    """A conflict that is still open, between two entries of the file."""
+    """A conflict between two entries of the file that is still open."""
     if not isinstance(pair, Mapping) or pair.get("conflictType", "contradictory") not in DISPUTE_KINDS:
         raise Damaged(f"is not a conflict: {quoted(pair)}")
     a, b = ids.get(str(pair.get("entryA"))), ids.get(str(pair.get("entryB")))

@@ -1,14 +1,14 @@
-"""A Markdown page that people and programs write together: every line is kept, and what is a memory has a place.
+"""A Markdown page that people and programs write together: every line is kept, and each memory has a place.
 
-A page is its lines, each with the end it had, so that `"".join` gives the very text that was read. Blocks are ranges of lines:
-front matter, headings, list items with all that is nested in them, paragraphs, code, comments. Items and paragraphs are
-entries, which may be memories; everything else is the writer's and stays. A line that a program wrote carries the id of its
-memory in a comment that no reader of the page sees:
+A page is its lines, each with its original line end, so that `"".join` gives exactly the text that was read. Blocks are
+ranges of lines: front matter, headings, list items with everything nested in them, paragraphs, code, comments. Items
+and paragraphs are entries, which may be memories; everything else belongs to the writer and stays. A line that a
+program wrote carries the id of its memory in a comment that no reader of the page sees:
 
     - 2026-05-01: Staging runs Postgres 16 <!-- m:01jqz0d6v3n8… -->
 
-Changes are collected as replacements of line ranges and made at once, from the end, so that ranges stay true. Every pass is
-linear in the length of the page.
+Changes are collected as replacements of line ranges and made together, from the end of the page, so that the ranges
+stay valid. Every pass is linear in the length of the page.
 """
 
 import re
@@ -35,7 +35,7 @@ _CONFLICT = re.compile(r"<{7}(?: |$)")
 _CONFLICT_END = re.compile(r">{7}(?: |$)")
 LONGEST_FRONT = 200  # lines
 DATED = ("decision", "summary")  # kinds whose lines begin with the day
-# What a new page has: the sections of the founding document, then those that its program began with.
+# The sections of a new page: those of the founding document, then those that its program began with.
 STARTING = (
     "Key Decisions", "User Preferences", "Project Context", "Session Summaries",
     "Working Memory", "Current State", "Key Context", "Pending Actions", "Important Notes",
@@ -50,7 +50,7 @@ class Line(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Stretch:
-    """The lines from `start` until before `stop`."""
+    """The lines from `start` up to, but not including, `stop`."""
 
     sort: Sort
     start: int
@@ -61,7 +61,7 @@ class Stretch:
 
 @dataclass(frozen=True, slots=True)
 class Passage:
-    """An item or a paragraph: what it says, the heading it stands under, and the memory that its mark names."""
+    """An item or a paragraph: its text, the heading above it, and the memory that its mark names."""
 
     block: Stretch
     lines: tuple[str, ...]  # without marks
@@ -74,7 +74,7 @@ class Passage:
         return labelled(self.text)
 
     def draft(self, scope: str) -> Draft:
-        """What a person wrote, as a memory. A page that links notes may say "- part_of [[Search]]": that is no statement."""
+        """What a person wrote, as a memory. On a page that links notes, "- part_of [[Search]]" is not a statement."""
         told = self.labelled
         kind = told.kind or KIND_OF_SECTION.get(self.section.casefold()) or kind_of(told.text, [self.section])
         data = {"section": self.section} if self.section and section_of(kind) != self.section else {}
@@ -82,13 +82,13 @@ class Passage:
 
     @property
     def sign(self) -> str:
-        """What begins the item, for the one that takes its place."""
+        """The beginning of the item, for the one that replaces it."""
         found = signs.ITEM.match(self.lines[0]) if self.block.sort == "item" else None
         return f"{found[1]}{found[2]} " if found else "- "
 
     @property
     def says_nothing(self) -> bool:
-        """A relation between notes, or nothing but signs."""
+        """Whether it is only a relation between notes, or only punctuation."""
         return _RELATION.fullmatch(self.text) is not None or not any(map(str.isalnum, self.text))
 
 
@@ -103,7 +103,7 @@ class Sheet:
 
     @property
     def newline(self) -> str:
-        """The end that its lines have: the first one's."""
+        """The line end of the page: that of its first line."""
         return next((line.end for line in self.lines if line.end), "\n")
 
     def entries(self) -> Iterator[Passage]:
@@ -121,7 +121,7 @@ class Sheet:
         return Passage(block, lines, said(lines, block.sort), section, f"m{marks[0]}" if marks else None)
 
     def conflict_markers(self) -> int | None:
-        """The line at which what a version control system could not merge begins."""
+        """The line at which a merge conflict of a version control system begins."""
         begun = None
         for number, line in enumerate(self.lines, 1):
             if _CONFLICT.match(line.text):
@@ -131,7 +131,7 @@ class Sheet:
         return None
 
     def heading_named(self, title: str) -> int | None:
-        """The place, among the blocks, of the first section of that name; upper and lower case are the same."""
+        """The index, among the blocks, of the first section of that name, ignoring case."""
         wanted = title.casefold()
         found = (place for place, block in enumerate(self.blocks) if block.sort == "heading")
         return next((place for place in found if self.blocks[place].title.casefold() == wanted), None)
@@ -141,7 +141,7 @@ class Sheet:
         return [block for block in self.blocks if block.sort == "heading"]
 
     def sizes(self) -> dict[str, int]:
-        """How many characters each section has; those of one name together."""
+        """The number of characters of each section; sections of one name count together."""
         sizes, section = {"": 0}, ""
         starts = {block.start: block.title for block in self.sections}
         for number, line in enumerate(self.lines):
@@ -185,7 +185,7 @@ class _Reader:
         return found
 
     def _front(self) -> int:
-        """How many lines of properties the page begins with."""
+        """The number of lines of properties at the beginning of the page."""
         if not self.lines or self.lines[0].rstrip() != "---":
             return 0
         for number, line in enumerate(self.lines[1:LONGEST_FRONT], 1):
@@ -212,7 +212,7 @@ class _Reader:
         return Stretch("item", at, self._item_end(at, signs.width(item[1]))) if item else self._paragraph(at)
 
     def _comment(self, at: int) -> int:
-        """Where a comment that begins on this line and is no mark of ours ends; 0 where there is none."""
+        """Where a comment that begins on this line, and is not a mark of ours, ends; 0 if there is none."""
         line = self.lines[at].lstrip(" ")
         if not line.startswith("<!--") or MARK.match(line):
             return 0
@@ -221,7 +221,7 @@ class _Reader:
         return 0 if end is None or self.lines[end].partition("-->")[2].strip() else end + 1
 
     def _item_end(self, at: int, indent: int) -> int:
-        """Behind all that is nested in an item, and the lines that go on without one blank between."""
+        """The line after everything nested in an item, including lines that continue it without a blank line between."""
         at, blank = self._past(at), False
         end = at
         while at < len(self.lines):
@@ -245,19 +245,19 @@ class _Reader:
         return Stretch("paragraph", start, at)
 
     def _past(self, at: int) -> int:
-        """The line behind this one, or behind the code that begins here."""
+        """The line after this one, or after the code that begins here."""
         code = self.fences.after(at)
         return at + 1 if code is None else code + 1
 
     def _begins(self, at: int) -> bool:
-        """Whether something else than running text begins on this line."""
+        """Whether something other than running text begins on this line."""
         line = self.lines[at]
         begun = signs.HEADING.match(line) or signs.RULE.match(line) or signs.ITEM.match(line) or self._comment(at)
         return bool(begun) or self.fences.after(at) is not None
 
 
 def said(lines: Sequence[str], sort: Sort) -> str:
-    """What the lines of an entry say, without the sign of an item and the blanks that keep its lines below it."""
+    """The text of an entry's lines, without the item sign and the indentation that keeps its lines below it."""
     if sort == "paragraph":
         return _unescaped("\n".join(lines).strip("\n"))
     sign = signs.ITEM.match(lines[0])
@@ -280,14 +280,14 @@ def section_of(kind: str) -> str:
 
 
 def section_for(record: Record) -> str:
-    """The one that the memory names, or that of its kind."""
+    """The section that the memory names, or that of its kind."""
     named = record.data.get("section")
     return " ".join(named.split()) if isinstance(named, str) and named.strip() else section_of(record.kind)
 
 
 def item_of(record: Record, like: Passage | None = None) -> list[str]:
-    """The lines of a memory: an item, with the rest of its text below the first line. `like` is what stood there before: its
-    sign, its category and its tags stay, where they still say what the memory is."""
+    """The lines of a memory: an item, with the rest of its text below the first line. `like` is what stood there
+    before: its sign, category and tags stay, if they still describe the memory."""
     sign, (before, text) = like.sign if like else "- ", _with_labels(record, like)
     first, *rest = _closed(text.split("\n"))
     mark = f"<!-- m:{record.id[1:]} -->"
@@ -298,11 +298,11 @@ def item_of(record: Record, like: Passage | None = None) -> list[str]:
 
 
 def _with_labels(record: Record, like: Passage | None) -> tuple[str, str]:
-    """What is written before the text of a memory, and the text: the day, or the labels of what stood there before, if they are
-    read as such."""
+    """The labels before the text of a memory, and the text: the day, or the labels of what stood there before, if they
+    are read back as such."""
     text, there = _escaped(visible(record.text)), like.labelled if like else Labelled("")
     if there.category or there.behind:
-        own = labelled(text)  # a label that the memory's own text carries is not written twice
+        own = labelled(text)  # a label that is already in the memory's own text is not written twice
         stays = there.kind == record.kind and not (own.day or own.category)
         before = there.day + there.category if stays else _day(record)
         tagged = text if own.behind else with_tags(text, tuple(filter(record.tags.__contains__, there.behind)))
@@ -320,7 +320,7 @@ def without_marks(lines: Iterable[str]) -> list[str]:
 
 
 def _closed(lines: list[str]) -> list[str]:
-    """A text that opens code and does not close it must not make code of the lines below it."""
+    """Closes an open code fence in a text, so that the lines below it do not become code."""
     ends, at = signs.FenceEnds(lines), 0
     while at < len(lines):
         end, opened = ends.after(at), signs.FENCE.match(lines[at])
@@ -331,15 +331,15 @@ def _closed(lines: list[str]) -> list[str]:
 
 
 def said_in(passage: Passage, record: Record) -> str:
-    """What an entry says of its memory: without what is written around it, unless that is a part of the memory's own text."""
+    """The text of an entry's memory: without the labels around it, unless those are part of the memory's own text."""
     there, own = passage.labelled, labelled(record.text)
     before = (there.day if own.day else "") + (there.category if own.category else "")
     return before + (there.tagged if there.tagged and own.behind else there.text)
 
 
 def labels_beside(passage: Passage, record: Record) -> dict[str, Any]:
-    """What is written around the text of an entry and is not so with its memory: another kind, further tags. A tag that the
-    line does not have says nothing, since a program writes none."""
+    """The labels of an entry that differ from its memory: another kind, further tags. A missing tag means nothing,
+    because programs write none."""
     there, own = passage.labelled, labelled(record.text)
     kind = there.kind if not own.category and there.kind != record.kind else None
     more = [] if own.behind else [tag for tag in there.behind if tag not in record.tags]
@@ -364,7 +364,7 @@ def says_the_same(passage: Passage, record: Record) -> bool:
 
 
 def _escaped(text: str) -> str:
-    """A text that holds the beginning of a comment must not hide the rest of the page, nor name another memory."""
+    """Escapes comment openings in a text, which could hide the rest of the page or name another memory."""
     return re.sub(r"\r\n?", "\n", text).replace("<!--", "&lt;!--")
 
 
@@ -399,7 +399,7 @@ class Edits:
         return bool(self.replaced or self.added)
 
     def done(self, now: datetime, most_sections: int) -> str:
-        """The text of the page with these changes, and one version further."""
+        """The text of the page with these changes, and with its version increased."""
         page, after = self.page, list[str]()
         pieces = dict(self.replaced) | _stamped(page, now)
         for section, some in self.added.items():
@@ -414,7 +414,7 @@ class Edits:
         return self.text(pieces, after)
 
     def text(self, pieces: Mapping[tuple[int, int], Sequence[str]] | None = None, after: Sequence[str] = ()) -> str:
-        """The text with these pieces instead of its own, and this behind it."""
+        """The text with these pieces in place of its own, and with this at the end."""
         new, out = self.page.newline, [f"{line.text}{line.end}" for line in self.page.lines]
         for (start, stop), instead in sorted((self.replaced if pieces is None else pieces).items(), reverse=True):
             out[start:stop] = [f"{line}{new}" for line in instead]
@@ -433,7 +433,7 @@ def _joined(out: list[str], after: Sequence[str], new: str) -> str:
 
 
 def _at_the_end_of(page: Sheet, place: int, some: Sequence[str]) -> tuple[int, list[str]]:
-    """Where lines go that are added to the section that this heading begins: behind the last block before the next one."""
+    """Where lines are added to the section of this heading: after the last block before the next heading."""
     last = place
     while last + 1 < len(page.blocks) and page.blocks[last + 1].sort != "heading":
         last += 1
@@ -444,7 +444,7 @@ def _at_the_end_of(page: Sheet, place: int, some: Sequence[str]) -> tuple[int, l
 
 
 def _stamped(page: Sheet, now: datetime) -> dict[tuple[int, int], list[str]]:
-    """The properties `updated` and `version`, where the page has them."""
+    """Updates the properties `updated` and `version`, if the page has them."""
     if not page.blocks or page.blocks[0].sort != "front":
         return {}
     pieces = {}

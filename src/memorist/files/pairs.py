@@ -1,4 +1,4 @@
-"""Which lines of a page are which memory: by the mark in them, by their digests as they were the last time, or by their place
+"""Matches lines of a page to memories: by the mark in them, by their digests at the last comparison, or by their place
 between two others."""
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -9,21 +9,21 @@ from memorist.records import Record
 from memorist.store.mirrors import Counterpart
 
 RETRY = "retry"  # the state of a row that is to be tried again
-ALIKE = 0.3  # of the words that two texts must share for one to be an edit of the other
+ALIKE = 0.3  # the share of words that two texts need in common for one to be an edit of the other
 
 
 @dataclass(slots=True)
 class Pairing:
-    ids: dict[int, str] = field(default_factory=dict)  # place of a passage → its memory
-    fresh: list[int] = field(default_factory=list)  # places of what is new
-    seen: list[Counterpart] = field(default_factory=list)  # of passages that are no memory, for a reason that was told
+    ids: dict[int, str] = field(default_factory=dict)  # index of a passage → its memory
+    fresh: list[int] = field(default_factory=list)  # indices of new passages
+    seen: list[Counterpart] = field(default_factory=list)  # passages that are no memory, for a reason already reported
 
 
 def paired(
     passages: Sequence[Passage], keys: Sequence[str], rows: Sequence[Counterpart], records: Mapping[str, Record]
 ) -> Pairing:
-    """The memory of each passage. One that says the same as another one of the same memory is a copy, and stays as it is.
-    `keys` are the digests of the passages, `rows` what was found the last time, in the order of the page then."""
+    """The memory of each passage. A passage that repeats another one of the same memory is a copy, and stays as it is.
+    `keys` are the digests of the passages, `rows` the findings of the last time, in the page order of then."""
     return _Pairs(passages, keys, rows, records).all()
 
 
@@ -55,7 +55,7 @@ class _Pairs:
         self.taken.add(id)
 
     def _by_mark(self) -> list[int]:
-        """Those without a mark that is known, or with one that another passage has a better right to."""
+        """Returns the passages without a known mark, or with one that another passage has a better claim to."""
         marked = dict[str, list[int]]()
         for place, id in self._marks():
             marked.setdefault(id, []).append(place)
@@ -67,7 +67,7 @@ class _Pairs:
         return [place for place in range(len(self.passages)) if place not in copies]
 
     def _marks(self) -> Iterator[tuple[int, str]]:
-        """Those that are known, but for a copy that was edited and is another memory since."""
+        """The known marks, except on a copy that was edited and is another memory since."""
         owners = {row.page: row.id for row in reversed(self.rows)}
         for place, passage in enumerate(self.passages):
             if passage.mark in self.records and owners.get(self.keys[place], passage.mark) == passage.mark:
@@ -92,18 +92,18 @@ class _Pairs:
         return loose
 
     def _told(self) -> Iterator[tuple[str, Record]]:
-        """What the lines say that are unchanged since, and their memories."""
+        """The texts of lines that are unchanged since the last time, with their memories."""
         for place, id in self.found.ids.items():
             if self.records[id].state == "active" and says_the_same(self.passages[place], self.records[id]):
                 yield self.records[id].text, self.records[id]
 
     def _is_copy(self, passage: Passage, told: Mapping[str, Record]) -> bool:
-        """Whether it says what another line says, and has no tags that the memory lacks."""
+        """Whether it repeats another line, and has no tags that the memory lacks."""
         record = told.get(passage.labelled.text)
         return record is not None and "tags" not in labels_beside(passage, record)
 
     def _follows_on(self, place: int, id: str) -> bool:
-        """Whether this reads like an edit of the memory whose lines stood here the last time, and stand nowhere now."""
+        """Whether this reads like an edit of the memory whose lines stood here the last time, and are nowhere now."""
         if id in self.taken or id not in self.records:
             return False
         alike = _alike(self.passages[place].labelled.text, self.records[id].text)

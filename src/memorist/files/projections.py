@@ -1,8 +1,8 @@
-"""What a file that follows the store is: something that can be written from rows, and cleaned of what was erased.
+"""The definition of a file that follows the store: it can be written from rows, and cleaned of what was erased.
 
-A projection is made for a `Target`. It reads rows by `readable`, not by the rights of whoever happens to follow or to erase: a
-caller who sees one scope only must not make a file lose the others, and one who works in another project must not stop at this
-one. It is called under the lock of the folder, and it may be called again for what it has done already.
+A projection is made for a `Target`. It reads rows by `readable`, not by the rights of whoever happens to follow or to
+erase: a caller who sees one scope only must not make a file lose the others, and one who works in another project must
+not be limited to that. It is called under the lock of the folder, and may be called again for what it has already done.
 """
 
 import errno
@@ -21,10 +21,10 @@ from memorist.store.files import BINARY, NO_LINK, replace_private
 from memorist.store.where import Where
 from memorist.text.visible import visible
 
-INNER = ".memorist"  # the folder, inside, for what is only ours: the lock, how far the files are, what they were last
+INNER = ".memorist"  # the inner folder for our own state: the lock, how far the files are, their last contents
 Changed = (
     Sequence[str] | None
-)  # ids, since the files were last written; None: anything may be, and every file is compared
+)  # ids changed since the files were last written; None: any may have, and every file is compared
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,8 +42,8 @@ class Target:
 
 @dataclass(frozen=True, slots=True)
 class Wipe:
-    """What must not be in any file any more: the memories of these ids as they were, and words that nothing else holds. A
-    memory of these ids that still lives is to be written as it is now."""
+    """What no file may contain any more: the memories of these ids as they were, and words that nothing else has. A
+    memory of these ids that still lives is written as it is now."""
 
     ids: frozenset[str]
     traces: tuple[bytes, ...] = ()
@@ -54,16 +54,16 @@ class Projection(Protocol):
 
     @property
     def name(self) -> str:
-        """What it is, for people."""
+        """Its name, for people."""
 
     def files(self) -> Iterable[Path]:
-        """Every file of it that is there now, with everything that was put aside or is kept to compare with."""
+        """All of its existing files, including everything put aside or kept for comparison."""
 
     def write(self, memory: Memory, changed: Changed) -> list[str]:
-        """Brings the files up to date; what the user should hear of it. An error leaves them due."""
+        """Updates the files; returns what the user should hear. An error leaves them due."""
 
     def erase(self, memory: Memory, wipe: Wipe) -> list[str]:
-        """Takes that out of every file of it; what somebody has to look at. An error where a later try may do better."""
+        """Takes that out of all of its files; returns what somebody has to look at. Raises if a later try may succeed."""
 
 
 Maker = Callable[[Target], Projection]
@@ -71,8 +71,8 @@ Maker = Callable[[Target], Projection]
 
 @dataclass(frozen=True, slots=True)
 class Rendered:
-    """One file that is written whole, from a function of the rows: from the memory and the project to its bytes, none of them
-    where there is nothing to tell."""
+    """One file that is written whole, by a function of the rows: from the memory and the project to its bytes, or to
+    None if there is nothing to write."""
 
     target: Target
     name: str  # of the file
@@ -83,7 +83,7 @@ class Rendered:
             yield self._file
 
     def write(self, memory: Memory, changed: Changed) -> list[str]:
-        """Replaces the file, where it would say something else; where there is nothing to tell, there is none."""
+        """Replaces the file if its content changes; removes it if there is nothing to write."""
         now, there = self.render(memory, self.target.scope), self._file.exists()
         if there and not now:
             self._file.unlink()
@@ -92,7 +92,7 @@ class Rendered:
         return []
 
     def erase(self, memory: Memory, wipe: Wipe) -> list[str]:
-        """Written anew, it holds what the rows hold."""
+        """Written anew, the file has only what the rows have."""
         return self.write(memory, None) if self._file.exists() else []
 
     @property
@@ -109,7 +109,7 @@ def readable(memory: Memory, scope: str) -> Where:
 
 
 def opened(path: Path, flags: int) -> BinaryIO:
-    """A regular file, never through a link: whoever may write in the folder must not send us elsewhere."""
+    """Opens a regular file, never through a link: whoever may write in the folder must not redirect us."""
     if path.is_symlink():
         raise _not_ours(path)
     try:
@@ -136,7 +136,7 @@ def _not_ours(path: Path) -> Invalid:
 
 
 def must_be_no_link(folder: Path) -> None:
-    """A link in the place of our folder would send what was said elsewhere."""
+    """A link in place of our folder would send stored words elsewhere."""
     if folder.is_symlink():
         raise Invalid(
             f"{visible(str(folder))} is a link, and is left alone; move it away, or name another files.folder"

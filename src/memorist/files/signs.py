@@ -1,4 +1,5 @@
-"""What single lines of Markdown are: the signs of headings, items, rules and code, for all that read it line by line."""
+"""The signs of single Markdown lines: headings, items, rules and code, for every module that reads Markdown line by
+line."""
 
 import re
 from bisect import bisect_left
@@ -15,7 +16,7 @@ NESTED = 2  # columns deeper than the item above: less is a typing slip
 
 
 def title_of(heading: re.Match[str]) -> str:
-    """What a heading says, without its closing number signs; the one in "C#" belongs to the word."""
+    """The text of a heading, without its closing number signs; the one in "C#" belongs to the word."""
     title = (heading[2] or "").strip(" \t")
     bare = title.rstrip("#")
     return bare.rstrip(" \t") if not bare or bare[-1] in " \t" else title

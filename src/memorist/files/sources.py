@@ -1,6 +1,6 @@
 """The files behind some paths, and their content: regular files only, within limits, and none outside a named folder.
 
-A problem with a named file is an error, and nothing is imported. A file found in a folder that cannot be read is reported,
+A problem with a named file is an error, and nothing is imported. A file in a folder that cannot be read is reported,
 and the others are read.
 """
 
@@ -21,9 +21,9 @@ from memorist.text.visible import quoted, visible
 
 MARKDOWN = (".md", ".markdown", ".txt")
 NOTES = (".md",)  # of a vault
-LOOKED_INTO = 20  # files, to tell whether a folder is one
+LOOKED_INTO = 20  # files examined to tell whether a folder is a vault
 JSON = (".json", ".jsonl", ".bak")
-DOCUMENTS = (*MARKDOWN, ".py", ".json", ".yaml", ".yml")  # of a folder; a file that is named may be any text
+DOCUMENTS = (*MARKDOWN, ".py", ".json", ".yaml", ".yml")  # in a folder; a file that is named may be any text
 MOST_FILES = 10_000
 MOST_LINES = 200_000  # in one Markdown file
 MOST_MEMORIES = 10_000_000  # in one import, which keeps eight bytes of each
@@ -39,13 +39,13 @@ class Source:
 
     path: Path
     name: str
-    found: bool = False  # in a folder, not named itself
-    entry: str | None = None  # in an archive
-    sent: bool = False  # from elsewhere: its name is that of the sender, and where it lies here says nothing
+    found: bool = False  # found in a folder, not named itself
+    entry: str | None = None  # the file's name in an archive
+    sent: bool = False  # uploaded: the sender's name for it counts, and its path here means nothing
 
     @property
     def size(self) -> int:
-        """In bytes, as far as that can be told without reading it."""
+        """In bytes, as far as known without reading it."""
         try:
             return self.path.stat().st_size
         except OSError:
@@ -58,8 +58,8 @@ class Source:
 
 
 def sources(paths: Iterable[str | Path | Source], documents: bool = False) -> tuple[list[Source], list[str], list[str]]:
-    """The files behind these paths, each once, the problems of those left out, and notes. Of a folder, those that hold
-    memories, or the documents."""
+    """The files behind these paths, each once, the problems of those left out, and notes. In a folder, only files that
+    hold memories count, or only documents."""
     wanted: dict[Path, Source] = {}
     problems: list[str] = []
     notes: list[str] = []
@@ -103,8 +103,8 @@ def backup_of(source: Source) -> Source | None:
 
 
 def name_in(root: Path | None, source: Source) -> str:
-    """The path of a document below the project's folder; the whole path of one elsewhere, or where the project has none. Of one
-    that was sent, the name it was sent under."""
+    """The path of a document below the project's folder; the whole path if it is elsewhere, or if the project has no
+    folder. For an uploaded file, the name it was sent under."""
     if source.sent:
         return readable(source.name)
     path, top = _real(source.path), None if root is None else _real(root)
@@ -148,7 +148,7 @@ def _with_memories(folder: Path) -> list[Path]:
 
 
 def _is_vault(folder: Path) -> bool:
-    """Whether it is full of notes: Obsidian says so by a folder of its own, basic-memory in the front matter."""
+    """Whether a folder is full of notes: Obsidian marks it with a folder of its own, basic-memory in the front matter."""
     return (folder / ".obsidian").is_dir() or any(map(_has_permalink, _below(folder, NOTES)[:LOOKED_INTO]))
 
 
@@ -161,7 +161,7 @@ def _has_permalink(path: Path) -> bool:
 
 
 def _below(folder: Path, suffixes: tuple[str, ...]) -> list[Path]:
-    """Files with these suffixes, and links to folders outside, which are reported and not followed."""
+    """Files with these suffixes, and links that lead outside, which are reported and not followed."""
     found = []
     for here, folders, files in os.walk(folder):
         folders[:] = filter(_is_written, folders) if suffixes in (DOCUMENTS, NOTES) else folders
@@ -181,7 +181,7 @@ def below(folder: Path, suffixes: tuple[str, ...]) -> list[Source]:
 
 
 def _left_out(folder: Path) -> list[str]:
-    """What a folder of documents holds besides them, in a sentence."""
+    """What else a folder of documents contains, in a sentence."""
     others, closed = 0, set[str]()
     for _, folders, files in os.walk(folder):
         closed |= {name for name in folders if not _is_written(name)}
@@ -193,7 +193,7 @@ def _left_out(folder: Path) -> list[str]:
 
 
 def _is_written(folder: str) -> bool:
-    """By people: neither hidden nor filled by a tool."""
+    """Whether people wrote it: not hidden, and not filled by a tool."""
     return not folder.startswith(".") and folder not in FILLED
 
 

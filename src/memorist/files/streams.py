@@ -1,12 +1,13 @@
-"""The bytes of a file in blocks, in lines, or in the elements of a JSON array: as many as there are, in little memory.
+"""The bytes of a file in blocks, in lines, or in the elements of a JSON array: any number of them, in little memory.
 
-An import looks at every file once before it stores anything, and reads it again while it stores. What is read then must be what
-was looked at, for that is what was found whole, and perhaps sealed: so the first reading notes a digest of each block, and
-a later one compares them before it hands the block out, and ends where the first one ended. A transcript that grows
-meanwhile is no problem; a file that changed is told.
+An import looks at every file once before it stores anything, and reads it again while it stores. The second reading
+must see what the first one saw, because that was found whole, and perhaps sealed. So the first reading records a digest
+of each block, and a later one compares them before it hands the block out, and ends where the first one ended. A
+transcript that grows meanwhile is no problem; a file that changed is reported.
 
-A file may also lie in an archive. Of a zip only the conversations are read. It is refused whole if any entry climbs out of it,
-is a link or encrypted, if its table of contents is large, or if an entry swells to hundreds of times its size.
+A file may also lie in an archive. From a zip only the conversations are read. It is refused whole if any entry climbs
+out of it, is a link or encrypted, if its table of contents is large, or if an entry expands to hundreds of times its
+packed size.
 """
 
 import codecs
@@ -33,8 +34,8 @@ from memorist.files.sources import Source, moment, opened
 BLOCK = 1 << 20  # bytes
 LONGEST_LINE = 8 << 20  # bytes: the longest text, every character of it escaped, and its labels
 LONGEST_ELEMENT = 16 << 20  # characters of one conversation in an array of them
-LARGEST_WHOLE = 32 << 20  # bytes of a file that cannot be read bit by bit: Markdown, documents, one large JSON value
-LARGEST_STREAM = 8 << 30  # bytes of one that can
+LARGEST_WHOLE = 32 << 20  # bytes of a file that must be read whole: Markdown, documents, one large JSON value
+LARGEST_STREAM = 8 << 30  # bytes of a file that is read in blocks
 UNICODE_MARKS = {b"\xff\xfe": "utf-16", b"\xfe\xff": "utf-16", b"\xef\xbb\xbf": "utf-8-sig"}
 BLANKS = re.compile(r"[ \t\r\n]*+")
 CHANGED = "{} was changed while it was imported; import it again"
@@ -50,16 +51,16 @@ class Stream:
     def __init__(self, source: Source, heard: Callable[[int], None] | None = None) -> None:
         self.source, self._heard = source, heard
         self._digests: list[tuple[int, bytes]] = []  # the size and the digest of each block
-        self._whole = False  # whether they are all noted
+        self._whole = False  # whether all digests are recorded
         self.modified: datetime
-        self.fingerprint = ""  # the SHA-256 of all of it, once it was read to the end
+        self.fingerprint = ""  # the SHA-256 of the whole file, once it was read to the end
 
     @property
     def shown(self) -> str:
         return self.source.shown
 
     def head(self, size: int = BLOCK) -> bytes:
-        """Its beginning, as UTF-8 without a mark, without noting anything."""
+        """Its beginning, as UTF-8 without a byte order mark; records nothing."""
         with self._open() as file:
             return b"".join(_utf8(iter([file.read(size)])))
 
@@ -68,7 +69,7 @@ class Stream:
             yield from self._again(file) if self._whole else self._first(file)
 
     def whole(self) -> bytes:
-        """All of it, if that is little enough."""
+        """All of it, if it is small enough."""
         found = bytearray()
         for block in self.blocks():
             found += block
@@ -117,7 +118,8 @@ class Stream:
 
 
 def lines(stream: Stream) -> Iterator[tuple[int, bytes | None, bool]]:
-    """The number of each line, its bytes as UTF-8, and whether a newline ends it; of one that is too long None."""
+    """The number of each line, its bytes as UTF-8, and whether a newline ends it; None for the bytes of a line that is
+    too long."""
     rest, number, skips = b"", 0, False
     for block in _utf8(stream.blocks()):
         *whole, rest = (rest + block).split(b"\n")
@@ -147,8 +149,8 @@ def _utf8(blocks: Iterator[bytes]) -> Iterator[bytes]:
 
 
 def elements(stream: Stream, decoder: json.JSONDecoder) -> Iterator[tuple[int, Any]]:
-    """The elements of a JSON array, or of the array that an object begins with, one at a time. What cannot be read ends it: it
-    cannot be told where the next one begins."""
+    """The elements of a JSON array, or of the array that an object begins with, one at a time. An unreadable element
+    ends it, because nobody can tell where the next one begins."""
     text = _Text(stream)
     text.enter()
     number = 0
@@ -158,7 +160,7 @@ def elements(stream: Stream, decoder: json.JSONDecoder) -> Iterator[tuple[int, A
 
 
 class _Text:
-    """The text of a stream from some place on; what was read is given up."""
+    """The text of a stream from some position on; what was read is dropped."""
 
     def __init__(self, stream: Stream) -> None:
         self._blocks = codecs.iterdecode(_utf8(stream.blocks()), "utf-8", "strict")
@@ -176,7 +178,7 @@ class _Text:
         self._at += 1
 
     def more(self) -> bool:
-        """Whether another element follows, where the last one ended."""
+        """Whether another element follows the last one."""
         here = self._next()
         if here == ",":
             self._at += 1
@@ -206,7 +208,7 @@ class _Text:
             wanted *= 2
 
     def _next(self) -> str:
-        """The next character that is no blank; nothing at the end."""
+        """The next character that is not blank; empty at the end."""
         while True:
             self._at = BLANKS.match(self._left, self._at).end()  # type: ignore[union-attr]
             if self._at < len(self._left) or self._over:
@@ -214,7 +216,7 @@ class _Text:
             self._read(1)
 
     def _read(self, wanted: int) -> None:
-        """At least so many characters more, if there are any."""
+        """Reads at least that many more characters, if there are any."""
         pieces, size = [self._left[self._at :]], 0
         while size < wanted and not self._over:
             try:
@@ -232,7 +234,7 @@ class _Text:
 # ---------------------------------------------------------------- archives
 
 CONVERSATIONS = "conversations*.json"
-SWELLS = 200  # times its packed bytes that an entry may have at most
+SWELLS = 200  # the most times its packed size that an entry may have
 SMALL = 16 << 20  # bytes that any entry may have
 LARGEST_TABLE = 4 << 20  # bytes of an archive's table of contents: some ten thousand entries
 _END, _LOCATOR, _END_64 = b"PK\x05\x06", b"PK\x06\x07", b"PK\x06\x06"
@@ -248,7 +250,7 @@ def is_zip(head: bytes) -> bool:
 
 
 def inside(source: Source) -> list[str]:
-    """The entries of an archive that hold conversations. All of them are looked at before any is read."""
+    """The entries of an archive that hold conversations. All of them are checked before any is read."""
     with opened(source) as file, _told(source.shown):
         _must_be_small(file, source.shown)
         with zipfile.ZipFile(file) as archive:
@@ -262,14 +264,15 @@ def inside(source: Source) -> list[str]:
 
 
 def must_be_unpacked(head: bytes, shown: str) -> None:
-    """Of what is packed, only a zip is read."""
+    """Refuses packed files other than zip."""
     how = next((name for mark, name in PACKED.items() if head.startswith(mark)), None)
     if how is not None:
         raise Invalid(f"{shown} is packed with {how}, which is not read; unpack it with {how}, and name what comes out")
 
 
 def _must_be_small(file: IO[bytes], shown: str) -> None:
-    """By what its end says, before a library reads the table: a million entries would fill the memory."""
+    """Checks the size of the table by the archive's end record, before a library reads the table: a million entries
+    would fill the memory."""
     size = file.seek(0, os.SEEK_END)
     file.seek(-min(size, 22 + 0xFFFF), os.SEEK_END)
     tail = file.read()
@@ -285,8 +288,8 @@ def _must_be_small(file: IO[bytes], shown: str) -> None:
 
 
 def _size_by_64(file: IO[bytes], end: int, locator: bytes) -> int | None:
-    """How large the table of a Zip64 is; None where its second end is not right before the locator, since what is anywhere else
-    another reader may not find, or find another one."""
+    """The size of a Zip64's table; None if its second end record is not right before the locator, because another
+    reader might not find it anywhere else, or find another one."""
     disk, place, disks = struct.unpack("<4xLQL", locator)
     file.seek(max(0, end - 76))
     mark, length, *_, table, _begins = struct.unpack("<4sQHHLLQQQQ", file.read(56).ljust(56, b"\0"))
@@ -317,7 +320,7 @@ def _told(shown: str) -> Iterator[None]:
 
 
 class Ids:
-    """Very many ids in eight bytes each: a digest of each, sorted when it is asked for."""
+    """Very many ids in eight bytes each: a digest of each, sorted on demand."""
 
     def __init__(self) -> None:
         self._digests, self._sorted = array("Q"), True

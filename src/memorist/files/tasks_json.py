@@ -17,7 +17,7 @@ TASKS_FILE = "tasks.json"
 
 
 def render(memory: Memory, scope: str) -> bytes:
-    """The file of that project, as the project reads it, whoever follows; nothing where it has no task."""
+    """The file of that project, as the project reads it, whoever follows; nothing if it has no task."""
     where = readable(memory, scope).also("kind", "eq", TASK)
     where = where.also("scope", "eq", scope).also("state", "in", ("active", "archived"))
     tasks = memory._tools.store.find(where, Order("number", ascending=True))
@@ -37,7 +37,7 @@ def tasks_json(records: Iterable[Record]) -> bytes:
 
 
 def _entry(task: Record, names: Mapping[str, str]) -> dict[str, Any]:
-    """One task. Whatever an import brought as data is written as it is."""
+    """One task. Data from an import is written as it is."""
     told, completed = task.data, task.data.get("completed")
     entry = {
         "id": name_of(task),

@@ -1,15 +1,17 @@
-"""The turns of sessions as lines of JSON, one file for each session, and an index of them: `sessions/<id>.jsonl`, `sessions.json`.
+"""The turns of sessions as lines of JSON, one file for each session, and an index of them: `sessions/<id>.jsonl`,
+`sessions.json`.
 
     {"memory": "01J…", "id": "01J…", "role": "user", "timestamp": "2026-05-01T10:00:00+00:00", "content": "Where were we?"}
     {"memory": "01J…", "id": "call_1", "role": "tool_call", "timestamp": …, "name": "search", "input": {"q": "heron"}}
     {"memory": "01J…", "id": "call_1", "role": "tool_result", "timestamp": …, "content": "two nests"}
 
-The rows of the store are the truth, and a file follows them: a line is added once its turn is stored, and none is ever changed,
-except by erasing. A line is one write under the folder's lock, and it counts once it is on disk. What a crash or a full disk
-left of one is moved to `<id>.jsonl.torn` before the next line is added, and the line is written again from its row. A line that
-cannot be read is named by its number, and the others are read; lines of others are kept as they are.
+The rows of the store are the truth, and a file follows them: a line is added once its turn is stored, and none is ever
+changed, except by erasing. A line is one write under the folder's lock, and it counts once it is on disk. If a crash or
+a full disk leaves part of a line, that part is moved to `<id>.jsonl.torn` before the next line is added, and the line
+is written again from its row. A line that cannot be read is named by its number, and the others are read; foreign lines
+are kept as they are.
 
-`memory`, the id of the record, comes first: so even the beginning of a line tells whose words follow, and erasing finds it.
+`memory`, the id of the record, comes first, so that even the beginning of a line identifies its turn for erasing.
 """
 
 import errno
@@ -36,19 +38,19 @@ from memorist.text.visible import visible
 
 FOLDER, INDEX, END, TORN = "sessions", "sessions.json", ".jsonl", ".torn"
 RECORDS_AT_ONCE = 500
-TURNS_AT_ONCE = 5000  # turns that are held at once
-PLAIN = re.compile(r"[a-z0-9][a-z0-9_.-]{0,79}")  # ids that are names of files as they are, on every system
+TURNS_AT_ONCE = 5000  # turns held in memory at once
+PLAIN = re.compile(r"[a-z0-9][a-z0-9_.-]{0,79}")  # ids that can be file names as they are, on every system
 RESERVED = re.compile(r"(con|prn|aux|nul|com\d|lpt\d)(\..*)?")
 _ID = re.compile(rb'\{"memory": "([0-9A-Za-z]{1,64})"')
-NO_WORDS = b'{"memory": "m00000000000000000000000000"'  # a torn line that is no longer than this says nothing yet
+NO_WORDS = b'{"memory": "m00000000000000000000000000"'  # a torn line no longer than this has no words yet
 _WORDS = re.compile(rb"[0-9A-Za-z]{20,64}")
 
 # ---------------------------------------------------------------- names
 
 
 def name_of(session: str) -> str:
-    """The name of a session's file, without its end. An id of small letters, digits and `_.-` is its own name; any other gets
-    one that no other id has, whatever a file system takes for the same: its readable part, `~`, and a digest."""
+    """The name of a session's file, without its suffix. An id of small letters, digits and `_.-` is its own name; any
+    other gets a unique one, even on file systems that treat some names as equal: its readable part, `~`, and a digest."""
     if PLAIN.fullmatch(session) and not session.endswith(".") and not RESERVED.fullmatch(session):
         return session
     readable = re.sub(r"[^a-z0-9]+", "-", session.lower()).strip("-")[:40].strip("-")
@@ -56,7 +58,7 @@ def name_of(session: str) -> str:
 
 
 def file_of(folder: Path, session: str) -> Path:
-    """Where the turns of that session are, below the folder of the projections."""
+    """The file with the turns of that session, below the folder of the projections."""
     return folder / FOLDER / (name_of(session) + END)
 
 
@@ -90,7 +92,7 @@ def line_of(turn: Record) -> bytes:
 
 
 def memory_of(line: bytes) -> str | None:
-    """The id of the record that a line of ours is about, told from its beginning, so that a torn line tells it too."""
+    """The id of the record of one of our lines, read from its beginning, so that it works for a torn line too."""
     found = _ID.match(line)
     return found[1].decode() if found else None
 
@@ -100,7 +102,7 @@ def memory_of(line: bytes) -> str | None:
 
 @dataclass(slots=True)
 class Transcript:
-    """The lines of a file in their order, those of others included, and what could not be read, by line."""
+    """The lines of a file in their order, including foreign ones, and the unreadable ones by line."""
 
     lines: list[dict[str, Any]] = field(default_factory=list)
     problems: list[str] = field(default_factory=list)
@@ -132,7 +134,7 @@ def _value(line: bytes) -> dict[str, Any]:
 
 
 def _lines(path: Path) -> Iterator[tuple[int, bytes]]:
-    """The lines with their numbers, each with its newline. Of one that is too long only the beginning is held."""
+    """The lines with their numbers, each with its newline. Of a line that is too long only the beginning is held."""
     with opened(path, os.O_RDONLY) as file:
         number, first = 0, True
         while line := file.readline(LONGEST_LINE + 2):
@@ -148,8 +150,9 @@ def _lines(path: Path) -> Iterator[tuple[int, bytes]]:
 
 
 def append(path: Path, lines: Iterable[bytes]) -> list[str]:
-    """Adds these lines, each whole or not at all, and returns once they are on disk; what it has to say of the file's end. To
-    be called under the lock of the folder. A disk that takes only a part of a line is an error, and the part is cut off."""
+    """Adds these lines, each whole or not at all, and returns once they are on disk, with a remark if the file's end
+    was damaged. Must be called under the lock of the folder. If a disk takes only part of a line, it cuts the part off
+    and raises."""
     new = not path.exists()
     if new:
         create_private(path)
@@ -171,7 +174,7 @@ def append(path: Path, lines: Iterable[bytes]) -> list[str]:
 
 
 def _mend(file: BinaryIO, path: Path) -> list[str]:
-    """Moves what a crash left of a line aside, so that the next one begins where a line begins."""
+    """Moves a line torn by a crash aside, so that the next one begins at the start of a line."""
     end = file.seek(0, os.SEEK_END)
     whole = _end_of_lines(file, end)
     if whole == end:
@@ -208,8 +211,8 @@ def _end_of_lines(file: BinaryIO, end: int) -> int:
 
 @dataclass(frozen=True, slots=True)
 class Listed:
-    """What the index says of a session. `bytes` and `last` tell whether the file is as it was left, so that a line is added
-    without reading those before it."""
+    """What the index says of a session. `bytes` and `last` tell whether the file is unchanged, so that a line can be
+    added without reading those before it."""
 
     id: str
     file: str
@@ -225,7 +228,7 @@ class Listed:
 
 @dataclass(frozen=True, slots=True)
 class Transcripts:
-    """The projection: the turns of the sessions of a project, those that lie in a user's scope included."""
+    """The projection: the turns of a project's sessions, including those in a user's scope."""
 
     target: Target
     name: str = "transcripts"
@@ -237,8 +240,8 @@ class Transcripts:
             yield from sorted(self._folder.glob(f"*{end}"))
 
     def write(self, memory: Memory, changed: Changed) -> list[str]:
-        """Adds what was said since, and says which lines were torn or cannot be read. A file that is not as the index says is
-        compared with all that was said in its session."""
+        """Adds what was said since, and reports lines that were torn or cannot be read. A file that differs from the
+        index is compared with everything said in its session."""
         index = self._index()
         if changed is None or index is None:
             return self._write_all(index or {}, memory)
@@ -264,7 +267,7 @@ class Transcripts:
         return told
 
     def erase(self, memory: Memory, wipe: Wipe) -> list[str]:
-        """Writes every file anew that holds some of it, with the lines of what still lives; one without any line goes."""
+        """Rewrites every affected file with the lines of what still lives; a file without any line is removed."""
         told, failed, holds, before = list[str](), list[str](), _Holds(wipe), self._sizes()
         for file in [file for file in self.files() if file != self._index_file]:
             try:
@@ -299,7 +302,7 @@ class Transcripts:
     # ------------------------------------------------------------ rows
 
     def _all(self, memory: Memory) -> Iterator[list[Record]]:
-        """What was ever said, in the order in which it came, a part at a time."""
+        """Everything ever said, in order of arrival, in batches."""
         where, last = self._said(memory).also("kind", "eq", "turn"), 0
         while some := memory._tools.store.find(
             where.also("number", "gt", last), Order("number", ascending=True), TURNS_AT_ONCE
@@ -312,18 +315,19 @@ class Transcripts:
         return memory._tools.store.find(where, Order("number", ascending=True))
 
     def _changed(self, memory: Memory, ids: Sequence[str]) -> Iterator[list[Record]]:
-        """Those of these that are turns or sessions, in the order in which they came, a part at a time."""
+        """The turns and sessions among these, in order of arrival, in batches."""
         where = self._said(memory).also("kind", "in", ("turn", "session"))
         for some in parts(ids, RECORDS_AT_ONCE):
             yield sorted(memory._tools.store.get(some, where), key=lambda record: record.number)
 
     def _said(self, memory: Memory) -> Where:
-        """What belongs to a session. What was forgotten was said too."""
+        """The turns of sessions, including forgotten ones: they were said too."""
         where = readable(memory, self.target.scope).also("state", "ne", "erased").also("superseded_by", "eq", None)
         return where.also("session", "ne", None)
 
     def _mine(self, memory: Memory, turns: Sequence[Record]) -> list[Record]:
-        """Those of this project. A user's turns are in the user's scope, and the session says which project it belongs to."""
+        """Those of this project. A user's turns are in the user's scope, and the session says which project it belongs
+        to."""
         scope = self.target.scope
         elsewhere = {turn.provenance.session or "" for turn in turns if turn.scope != scope}
         known = self._sessions(memory, elsewhere) if elsewhere else []
@@ -341,13 +345,13 @@ class Transcripts:
     # ------------------------------------------------------------ lines
 
     def _is_next(self, entry: Listed | None, turns: Sequence[Record]) -> bool:
-        """Whether the file is as it was left, and all of these came after its last line."""
+        """Whether the file is unchanged, and all of these came after its last line."""
         return entry is not None and turns[0].number > entry.last and size_of(self._file(entry.id)) == entry.bytes
 
     def _compare(
         self, index: dict[str, Listed], session: str, turns: Sequence[Record], had: dict[str, set[str]]
     ) -> list[str]:
-        """Adds those of the turns that the file does not have. `had`: the ids in the files that were read so far."""
+        """Adds the turns that the file does not have. `had`: the ids in the files that were read so far."""
         file, told = self._file(session), list[str]()
         if session not in had:
             entry = index.get(session) or Listed(session, f"{FOLDER}/{file.name}")
@@ -357,7 +361,7 @@ class Transcripts:
         return told
 
     def _add(self, index: dict[str, Listed], session: str, turns: Sequence[Record]) -> list[str]:
-        """Adds these to the file of their session, and to what the index says of it."""
+        """Adds these to the file of their session, and to its entry in the index."""
         file, entry = self._file(session), index[session]
         must_be_no_link(self._folder)
         told = append(file, map(line_of, turns))
@@ -373,7 +377,7 @@ class Transcripts:
         return replace(found, bytes=size_of(self.target.folder / entry.file))
 
     def _rewrite(self, file: Path, holds: "_Holds", memory: Memory) -> None:
-        """The file without what has to go, whole or not at all."""
+        """Rewrites the file without what must go, whole or not at all."""
         store, where, kept = memory._tools.store, readable(memory, self.target.scope), 0
         with unfinished(file) as partial:
             create_private(partial)
@@ -394,7 +398,7 @@ class Transcripts:
     # ------------------------------------------------------------ the index
 
     def _index(self) -> dict[str, Listed] | None:
-        """What the index says; None where it says nothing that can be relied upon."""
+        """The index; None if it cannot be trusted."""
         if not self._index_file.exists():
             return None
         said = content(self._index_file)
@@ -405,12 +409,12 @@ class Transcripts:
             return None
 
     def _sizes(self) -> dict[str, tuple[int, int]]:
-        """What tells whether a file of lines was replaced."""
+        """Shows whether a file of lines was replaced."""
         found = {file: file.lstat() for file in self._folder.glob(f"*{END}")}
         return {f"{FOLDER}/{file.name}": (facts.st_size, facts.st_ino) for file, facts in found.items()}
 
     def _index_again(self, memory: Memory, before: Mapping[str, tuple[int, int]]) -> None:
-        """The index of what the files hold now; those that were not replaced hold what they held."""
+        """Indexes the files as they are now; the entries of files that were not replaced stay."""
         index, now = self._index(), self._sizes()
         if index is not None:
             same = {name for name, facts in now.items() if before.get(name) == facts}
@@ -420,7 +424,7 @@ class Transcripts:
             self._save(kept)
 
     def _describe(self, index: dict[str, Listed], memory: Memory, sessions: set[str]) -> None:
-        """Adds what the records of these sessions say of them."""
+        """Adds what the records of these sessions say about them."""
         told = {record.provenance.session: record for record in self._sessions(memory, sessions & index.keys())}
         for session in sessions & index.keys():
             record = told.get(session)
@@ -429,7 +433,7 @@ class Transcripts:
             index[session] = replace(index[session], agent=agent, state=data.get("state"), parent=data.get("parent"))
 
     def _save(self, index: Mapping[str, Listed]) -> None:
-        """One line for each session. A file that says the same is left alone."""
+        """Writes one line for each session. An unchanged file is left alone."""
         said = ({name: each for name, each in asdict(entry).items() if each is not None} for entry in index.values())
         lines = [json.dumps(each, ensure_ascii=False) for each in said]
         text = '{"memorist": "sessions", "version": 1, "sessions": [\n' + ",\n".join(lines) + "\n]}\n"
@@ -441,7 +445,7 @@ class Transcripts:
 
 
 class _Holds:
-    """Whether a line holds what has to go: by the id at its beginning; if it is no line of ours, by any id or word in it."""
+    """Whether a line contains what must go: by the id at its beginning, or for a foreign line, by any id or word in it."""
 
     def __init__(self, wipe: Wipe) -> None:
         self._ids = wipe.ids
@@ -455,11 +459,11 @@ class _Holds:
 
 
 def _look(file: Path, entry: Listed) -> tuple[Listed, set[str], list[str]]:
-    """What a file holds of ours, by reading it: the entry, the ids of its turns, and what cannot be read."""
+    """Reads a file for its index entry, the ids of its turns, and what cannot be read."""
     had, told = set[str](), list[str]()
     for number, line in _lines(file) if file.exists() else ():
         if not line.endswith(b"\n"):
-            break  # a torn line, which the next one moves aside
+            break  # a torn line, which the next append moves aside
         try:
             value = _value(line) if line.strip() else {}
         except Damaged as problem:
@@ -473,7 +477,7 @@ def _look(file: Path, entry: Listed) -> tuple[Listed, set[str], list[str]]:
 
 
 def _untold(file: Path) -> list[str]:
-    """Lines that do not say whose words they are: neither ours by their beginning, nor whole lines of somebody else."""
+    """Lines of unknown ownership: neither ours by their beginning, nor complete foreign lines."""
     told = []
     for number, line in _lines(file):
         try:

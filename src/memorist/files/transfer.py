@@ -1,14 +1,16 @@
 """Export and import, on top of the facade.
 
-An export is whole: every memory of the project in every state, with its votes, pins and history of texts, and the links between
-them. Other scopes are exported where they are named. An import goes through the gate like any other write, with the origin
-`import`: it is redacted, of low trust, and a candidate until a person confirms it. With `own` the user brings an export of
-their own back, and everything is as it was (`remember/bring.py`); a store knows what it wrote itself by its seal. An import is
-one batch, so one undo takes it back, but for aliases and settings, which are no memories; and it can be repeated, because
-memories that exist, or were forgotten, revised or erased here, stay as they are.
+An export is whole: every memory of the project in every state, with its votes, pins and history of texts, and the links
+between them. Other scopes are exported if they are named. An import goes through the gate like any other write, with
+the origin `import`: it is redacted, of low trust, and a candidate until a person confirms it. With `own` the user
+brings back an export of their own, and everything is as it was (`remember/bring.py`); a store recognises its own
+exports by their seal. An import is one batch, so one undo takes it back, except aliases and settings, which are not
+memories. It can be repeated, because memories that exist here, or were forgotten, revised or erased here, stay as they
+are.
 
-Both go through any number of memories a page at a time. Every file is read twice: once to the end before anything is stored, so
-that a file that is refused as a whole leaves nothing behind, and once to store it (docs/why/0044-imports-read-twice.md).
+Both handle any number of memories, a page at a time. Every file is read twice: once to the end before anything is
+stored, so that a file that is refused as a whole leaves nothing behind, and once to store it
+(docs/why/0044-imports-read-twice.md).
 """
 
 from collections import Counter
@@ -33,7 +35,7 @@ from memorist.text.visible import visible
 
 PAGE = 250  # memories read or stored at once
 MOST_SHOWN = 1000  # drafts of a dry run
-MOST_USERS, USERS_SHOWN = 1000, 5  # that are counted, and named, by themselves
+MOST_USERS, USERS_SHOWN = 1000, 5  # counted individually, and named
 LENGTH_OF_IDS = 27
 STATES = {"superseded": "past texts"}
 NOT_ACTIVE = "your own export comes back whole with --own at a terminal, in Python own=True"
@@ -45,7 +47,7 @@ NOT_OWN = "only the user brings an export back as it was: do it at a terminal, o
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Imported(Noun):
-    """The result of an import. `memory.undo(batch)` takes all of it back but aliases and settings."""
+    """The result of an import. `memory.undo(batch)` takes all of it back except aliases and settings."""
 
     batch: str | None
     files: tuple[str, ...]
@@ -54,10 +56,10 @@ class Imported(Noun):
     problems: tuple[str, ...] = ()  # "FILE:LINE: what"
     reasons: Mapping[str, int] = field(default_factory=dict, hash=False)  # why memories are unchanged → how many
     dry_run: bool = False
-    drafts: tuple[Draft, ...] = ()  # of a dry run, the first thousand
+    drafts: tuple[Draft, ...] = ()  # for a dry run, the first thousand
     found: int = 0  # in a dry run
-    fingerprints: Mapping[str, str] = field(default_factory=dict, hash=False)  # of each file, its SHA-256
-    notes: tuple[str, ...] = ()  # what is no problem, but good to know, such as files of a folder that were left out
+    fingerprints: Mapping[str, str] = field(default_factory=dict, hash=False)  # the SHA-256 of each file
+    notes: tuple[str, ...] = ()  # worth knowing but no problem, such as files of a folder that were left out
 
     def _line(self) -> str:
         counts = ", ".join(f"{count:,} {name}" for name, count in self.outcomes.items()) or "nothing"
@@ -90,9 +92,9 @@ def export(memory: Memory, where: Mapping[str, Any] | None = None, *, everything
 def export_canonical(
     memory: Memory, where: Mapping[str, Any] | None = None, *, everything: bool = False
 ) -> Iterator[str]:
-    """The same memories in the form in which two stores can be compared: they hold the same if these bytes are equal. In the
-    order of their ids, without what belongs to the store; a memory from elsewhere that nobody touched here stands there
-    as it was where it was said. For comparing only."""
+    """The same memories in a form for comparing two stores: they hold the same if these bytes are equal. In the order
+    of their ids, without what belongs to the store; a memory from elsewhere that nobody touched here appears as it was
+    where it was said. For comparing only."""
     yield jsonl.canonical_head()
     yield from _lines(_records(memory, _living(where), everything, "id"), memory, jsonl.canonical_line)
 
@@ -102,14 +104,14 @@ def _living(where: Mapping[str, Any] | None) -> Mapping[str, Any]:
 
 
 def _lines(records: Iterator[Record], memory: Memory, line_of: Callable[[Record], str]) -> Iterator[str]:
-    """The records, and then the links between them, by the first of their ends."""
+    """The records, then the links between them, by the first of their ends."""
     pages, there, page = list[str](), Ids(), list[str]()
     for record in records:
         yield line_of(record)
         there.add(record.id)
         page.append(record.id)
         if len(page) == PAGE:
-            pages.append(" ".join(page))  # as one text: millions of small ones take five times the room
+            pages.append(" ".join(page))  # as one text: millions of small ones take five times the memory
             page = []
     for some in (*pages, " ".join(page)):
         ids = set(some.split())
@@ -118,7 +120,7 @@ def _lines(records: Iterator[Record], memory: Memory, line_of: Callable[[Record]
 
 
 def _seal(memory: Memory, digest: str) -> str:
-    """What only this store, or a copy of it, can write below an export of this space."""
+    """A seal that only this store, or a copy of it, can write below an export of this space."""
     return memory._writer.digest(f"export {memory.space} {digest}")
 
 
@@ -164,7 +166,7 @@ def _is_wanted(record: Record, anywhere: bool, memory: Memory) -> bool:
 
 
 def _is_inside(scope: str, home: str | None, memory: Memory) -> bool:
-    """Whether it belongs to the project, or is named by the access itself; or to where memories go here, if no project was
+    """Whether it belongs to the project, or the access itself names it; or to the default scope, if no project was
     named."""
     here = memory.project.scope
     usual = here if memory.project.how == "named" else memory.home
@@ -187,7 +189,7 @@ def _safe(label: str) -> str:
 
 @dataclass(slots=True)
 class _Told:
-    """What is said of an import, in bounded room: of many problems the first are named and the rest is counted."""
+    """The report on an import, in bounded memory: of many problems the first are named and the rest are counted."""
 
     problems: list[str] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
@@ -206,17 +208,17 @@ class _Told:
 
 @dataclass(slots=True)
 class _Survey:
-    """What one look at all the files tells, before anything is stored."""
+    """The findings of one look at all the files, before anything is stored."""
 
     contents: list[contents.Content]
-    sealed: list[bool] = field(default_factory=list)  # of each file that speaks of trust: whether this store wrote it
+    sealed: list[bool] = field(default_factory=list)  # for each file with trust data: whether this store wrote it
     found: int = 0
-    goals: set[str | None] = field(default_factory=set)  # scopes of what is no export, each checked once
+    goals: set[str | None] = field(default_factory=set)  # destinations of files that are not exports, each checked once
     ids: Ids = field(default_factory=Ids)  # of exported memories
-    past: Ids = field(default_factory=Ids)  # of those that are past texts
-    elsewhere: Ids = field(default_factory=Ids)  # of those that lie in another scope than the one that is wanted
-    lasting: bool = False  # whether something holds for good
-    timed: bool = False  # and something for a time
+    past: Ids = field(default_factory=Ids)  # those of them that are past texts
+    elsewhere: Ids = field(default_factory=Ids)  # those in another scope than the requested one
+    lasting: bool = False  # whether something holds permanently
+    timed: bool = False  # and something for a limited time
 
 
 def import_files(
@@ -260,7 +262,7 @@ def _look(
     told: _Told,
     heard: Callable[[int, int], None] | None,
 ) -> _Survey:
-    """Reads every file once, to the end. What is wrong with a named file as a whole is raised, before anything is stored."""
+    """Reads every file once, to the end. Raises what is wrong with a named file as a whole, before anything is stored."""
     if isinstance(paths, str | Path):
         raise Invalid("the paths must be a list, such as ['MEMORY.md']")
     wanted, problems, told.notes = sources.sources(paths, document)
@@ -296,7 +298,7 @@ class _Passed:
 
 
 def _take(content: contents.Content, survey: _Survey, memory: Memory, scope: str | None, told: _Told) -> None:
-    """One file: counted, and what has to be known of all of it before the first is stored."""
+    """Surveys one file: counts its parts, and collects what must be known of all of it before the first is stored."""
     flaws = 0
     for part in content.parts():
         if isinstance(part, Entry):
@@ -336,7 +338,7 @@ def _is_timed(draft: Draft) -> bool:
 
 @dataclass(slots=True)
 class _Import:
-    """One import on its way into the store, a page at a time."""
+    """One import while it is stored, a page at a time."""
 
     memory: Memory
     scope: str | None
@@ -378,7 +380,7 @@ class _Import:
         )
 
     def _store_all(self) -> None:
-        # Permanent texts come first, or they would be taken for twins of texts with a limited validity.
+        # Permanent texts come first, or they would count as twins of texts with a limited validity.
         both = self.survey.timed and self.survey.lasting and not self.own
         for phase in (False, True) if both else (None,):
             for content in self.survey.contents:
@@ -390,7 +392,8 @@ class _Import:
             pass
 
     def _store(self, content: contents.Content, phase: bool | None) -> None:
-        """The memories of a file that belong to this phase; in the last one its links, which follow its memories."""
+        """Stores the memories of a file that belong to this phase; in the last phase its links, which follow its
+        memories."""
         page: list[Entry] = []
         links: list[Link] = []
         for part in content.parts():
@@ -422,7 +425,7 @@ class _Import:
             self._count(each, outcome)
 
     def _foresee(self, page: Sequence[Entry]) -> None:
-        """What a dry run tells of a page."""
+        """Reports what a page would do, for a dry run."""
         room = MOST_SHOWN - len(self.drafts)
         self.drafts += [_without_secrets(each.draft) for each in page[:room]]
         self.found += len(page)
@@ -430,7 +433,7 @@ class _Import:
             self._note_user(each)
 
     def _note_user(self, entry: Entry) -> None:
-        """How many are whose; where there are very many users, the rest of them together."""
+        """Counts memories by user; if there are very many users, the rest of them together."""
         scope = str(entry.draft.scope or self.memory.home)
         if family_of(scope) == "user":
             self.users[scope if scope in self.users or len(self.users) < MOST_USERS else ""] += 1
@@ -453,8 +456,8 @@ class _Import:
         self.counts["refused"] += 1
 
     def _in_scope(self, entry: Entry, scope: str) -> Entry:
-        """What lay in another scope than the one that was wanted is a copy, with an id of its own: always the same, so that a
-        second import finds it, and links and past texts know it."""
+        """A memory from another scope than the requested one becomes a copy with a derived id, always the same, so that
+        a second import finds it, and links and past texts can refer to it."""
         draft, told = entry.draft, entry.told
         if draft.scope != scope:
             draft = replace(draft, scope=scope, home=None, id=draft.id and _copy_id(draft.id, scope))
@@ -465,11 +468,11 @@ class _Import:
         return replace(entry, draft=draft, told=told)
 
     def _there(self, id: str) -> str:
-        """The id of a memory in the scope that was wanted."""
+        """The id of a memory in the requested scope."""
         return _copy_id(id, self.scope) if self.scope is not None and id in self.survey.elsewhere else id
 
     def _naming(self, data: Any) -> Any:
-        """What names other memories of the files, as the data of a narrative or a task does, names their copies."""
+        """Data that names other memories of the files, such as that of a narrative or a task, then names their copies."""
         if isinstance(data, str):
             return self._there(data) if len(data) == LENGTH_OF_IDS else data
         if isinstance(data, Mapping):
@@ -477,7 +480,7 @@ class _Import:
         return [self._naming(value) for value in data] if isinstance(data, list | tuple) else data
 
     def _is_active(self, entry: Entry) -> bool:
-        """What was forgotten or revised elsewhere is not brought here by a file; only its owner wants it back."""
+        """A file does not bring here what was forgotten or revised elsewhere; only its owner may."""
         state = entry.told.state if isinstance(entry.told, Exported) else "active"
         if state != "active":
             self.counts["left out"] += 1
@@ -485,7 +488,7 @@ class _Import:
         return state == "active"
 
     def _allowed(self, page: Sequence[Entry]) -> list[Entry]:
-        """What an agent could not put into every project by itself, it cannot put there by a file either."""
+        """What an agent could not put into every project by itself, it cannot put there with a file either."""
         if self.memory.access.origin in ("user", *FROM_FILES):
             return list(page)
         for each in page:
@@ -519,7 +522,7 @@ class _Import:
     # ------------------------------------------------------------ through which door
 
     def _remember(self, page: Sequence[Entry]) -> list[Outcome]:
-        """As candidates, with what an export said kept as data."""
+        """Stores drafts as candidates, with an export's statements about them kept as data."""
         door = _door(self.memory)
         drafts = [_as_candidate(each) for each in page]
         bringing = door._import(self.added, self.batch)
@@ -531,7 +534,7 @@ class _Import:
         return outcomes
 
     def _bring(self, page: Sequence[Entry]) -> list[Outcome]:
-        """Exports as they were; what else was found, as candidates."""
+        """Stores exports as they were, and anything else as candidates."""
         page = [self._past_of_past(each) for each in page]
         whole = [(each.draft, each.told) for each in page if isinstance(each.told, Exported)]
         bringing = self.memory._import(self._spoken_for, self.batch)
@@ -542,11 +545,11 @@ class _Import:
 
     @property
     def _spoken_for(self) -> Ids:
-        """The memories of the files; where they are copies, those that were brought."""
+        """The memories of the files; for copies, the copies that were stored."""
         return self.added if self.scope is not None else self.survey.ids
 
     def _past_of_past(self, entry: Entry) -> Entry:
-        """A past text belongs to the memory that was revised, which is no past text itself: so there are no circles of them."""
+        """A past text belongs to the memory that was revised, which is not a past text itself: so there are no cycles."""
         told = entry.told
         circle = isinstance(told, Exported) and told.superseded_by in self.survey.past
         return replace(entry, told=OF_PAST) if circle else entry
@@ -565,7 +568,7 @@ class _Import:
     # ------------------------------------------------------------ afterwards
 
     def _choose(self) -> None:
-        """What the user had chosen in the program that a file comes from, where they vouch for it."""
+        """Applies the user's choices in the program that a file comes from, if the user vouches for it."""
         for original in (content.original for content in self.survey.contents if self.own):
             if original is None:
                 continue
@@ -578,7 +581,7 @@ class _Import:
                 self.told.problem(f"its aliases or settings were left out: {problem}")
 
     def _refresh(self) -> None:
-        """Retires the pieces that the documents held and do not hold any more."""
+        """Retires the pieces that the documents no longer contain."""
         names = {content.document for content in self.survey.contents if content.document is not None}
         if not names:
             return
@@ -590,7 +593,7 @@ class _Import:
         self.batch = bringing.batch
 
     def _other_projects(self) -> Iterator[str]:
-        """A file of another project is either refused here, or what it holds is found there and not here."""
+        """Reports a file of another project: it is either refused here, or its content is found there and not here."""
         here = self.memory.project.scope
         for (goal, refused), count in self.others.items():
             way = f"import with --project {goal.partition('/')[2]}, or with --scope {here} as copies"
@@ -598,7 +601,7 @@ class _Import:
             yield f"{count:,} {'belong' if refused else 'went'} to {goal}, {what}"
 
     def _of_users(self) -> Iterator[str]:
-        """A question reads what belongs to a user only where it names them."""
+        """Reports memories of users: a question reads those only if it names the user."""
         shown = [scope for scope, _ in self.users.most_common() if scope][:USERS_SHOWN]
         for scope in shown:
             name, count = scope.partition("/")[2], self.users[scope]
@@ -620,7 +623,7 @@ def _door(memory: Memory) -> Memory:
 
 
 def _pieces(memory: Memory, scope: str, names: Set[str]) -> Iterator[Record]:
-    """Of these documents, as files brought them."""
+    """The stored pieces of these documents."""
     where = {"scope": scope, "home": memory.access.home_of(scope), "kind": "document"}
     for piece in _records(memory, where, everything=True):
         if piece.origin in FROM_FILES and names & set(piece.files[:1]):
@@ -644,11 +647,11 @@ def _stands(draft: Draft, usual: str) -> bool:
 
 
 def _without_secrets(draft: Draft) -> Draft:
-    """The draft as a dry run shows it; the marks differ from the store's, which depend on its secret."""
+    """The draft as a dry run shows it; its marks differ from the store's, which depend on the store's secret."""
     redact = Redactor(b"dry run").redact
     return replace(draft, text=redact(draft.text), title=redact(draft.title) if draft.title else None)
 
 
 def _copy_id(id: str, scope: str) -> str:
-    """An id of the same moment. What is no id stays as it is, and is refused."""
+    """A new id with the same time. An invalid id stays as it is, and is refused."""
     return derived_id(id[:11], f"{scope} {id}") if len(id) == LENGTH_OF_IDS else id

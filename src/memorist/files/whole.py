@@ -1,8 +1,10 @@
-"""Files that people edit while programs write them: read with care, replaced whole, and never over an edit that nobody read.
+"""Files that people edit while programs write them: read with care, replaced whole, and never over an edit that nobody
+has read.
 
-A reader sees the old file or the new one. Mode and links stay: a link is followed to the file behind it, if that lies where the
-link does or in the project. Where the system can swap two names in one step (Linux, macOS), what stood in the place is looked
-at after the swap, so that not even an edit of the last microsecond is lost; elsewhere it is looked at just before.
+A reader sees the old file or the new one. Mode and links stay: a link is followed to the file behind it, if that lies
+in the link's folder or in the project. Where the system can swap two names in one step (Linux, macOS), the replaced
+file is checked after the swap, so that not even an edit of the last microsecond is lost; elsewhere it is checked just
+before.
 """
 
 import ctypes
@@ -17,13 +19,13 @@ from memorist.store.files import create_private, sync_folder, unfinished
 from memorist.text.visible import decoded
 
 LARGEST_FILE = 5_000_000  # bytes: a page for people is a hundredth of that
-SWAPS = 20  # tries to get a word in
+SWAPS = 20  # tries before giving up against another writer
 _HERE, _SWAP = -100, 2  # AT_FDCWD; RENAME_EXCHANGE on Linux, RENAME_SWAP on macOS
 
 
 def real_file(path: Path, root: Path | None) -> Path:
-    """The file behind the name. A link that leads out of its folder and of the project is not followed: what a cloned project
-    brings must not decide which file of the user's is read and written."""
+    """The file behind the name. A link that leads out of its folder and of the project is not followed: a cloned
+    project must not decide which of the user's files is read and written."""
     file = Path(os.path.realpath(path))
     inside = [Path(os.path.realpath(folder)) for folder in (path.absolute().parent, root) if folder is not None]
     if path.is_symlink() and not any(file.is_relative_to(folder) for folder in inside):
@@ -32,7 +34,7 @@ def real_file(path: Path, root: Path | None) -> Path:
 
 
 def read(file: Path, largest: int = LARGEST_FILE) -> bytes | None:
-    """Its content, None where there is no such file. Only a plain file of no more than so many bytes is opened."""
+    """Its content, None if there is no such file. Only a plain file of no more than so many bytes is opened."""
     try:
         handle = os.open(file, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0))
     except FileNotFoundError:
@@ -54,16 +56,16 @@ def read(file: Path, largest: int = LARGEST_FILE) -> bytes | None:
 
 
 def text_of(raw: bytes, file: Path) -> str:
-    """Its text, in UTF-8: it will be written in that again."""
+    """Its text in UTF-8, because it is written back as that."""
     try:
         return raw.decode("utf-8")
     except UnicodeDecodeError:
-        decoded(raw, str(file))  # which says what is wrong, unless it is a mark of another encoding
+        decoded(raw, str(file))  # this says what is wrong, unless it is a mark of another encoding
         raise Invalid(f"{file} is not in UTF-8; save it in that encoding") from None
 
 
 def put(file: Path, content: bytes, known: bytes | None, largest: int = LARGEST_FILE) -> bool:
-    """Puts the content in the place of what is `known` to be there. If anything else is there by now, it stays, and the answer
+    """Replaces the content that is `known` to be there. If the file has other content by now, it stays, and the answer
     is False: then it has to be read first."""
     try:
         with unfinished(file) as partial:
@@ -96,7 +98,7 @@ def _put_if(partial: Path, file: Path, known: bytes | None, largest: int) -> boo
         return False
     try:
         if known is None:
-            os.link(partial, file)  # unlike a replacement, it fails where there is one by now
+            os.link(partial, file)  # unlike a replacement, it fails if the file exists by now
         else:
             partial.replace(file)
     except FileExistsError:
@@ -104,19 +106,19 @@ def _put_if(partial: Path, file: Path, known: bytes | None, largest: int) -> boo
     except OSError:
         if known is not None or file.exists():
             raise
-        partial.replace(file)  # a disk without links
+        partial.replace(file)  # a disk without hard links
     return True
 
 
 def _give_back(partial: Path, file: Path, ours: bytes, largest: int) -> None:
-    """Swaps until what was taken out is ours: what a person saved meanwhile has to be in the place in the end."""
+    """Swaps until the file taken out is ours: what a person saved meanwhile must end up in place."""
     for _ in range(SWAPS):
         if not _swapped(partial, file) or read(partial, largest) == ours:
             return
 
 
 def _swapped(one: Path, other: Path) -> bool:
-    """Whether the two names have changed their files, in one step."""
+    """Whether the system swapped the two names in one step."""
     a, b = os.fsencode(one), os.fsencode(other)
     try:
         libc = ctypes.CDLL(None, use_errno=True)

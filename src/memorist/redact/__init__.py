@@ -1,16 +1,16 @@
-"""Take secrets out of text before it is stored.
+"""Takes secrets out of text before it is stored.
 
 A memory outlives the chat it came from, is searched by other agents and lands in prompts, so keys must not get in.
 
     formats.py   keys and tokens that have a shape of their own, or a fixed phrase around them
-    named.py     values that are secret because of the name they are given to: passwords, keys in settings, command lines
-    hidden.py    the same, hidden: invisible characters, other letters, escapes, base64, broken over lines, glued to words
+    named.py     values that are secret because of their name: passwords, keys in settings, command lines
+    hidden.py    the same, hidden: invisible characters, other letters, escapes, base64, line breaks, glued to words
     own.py       rules that a user added
     scan.py      all formats in one linear pass
 
-A secret becomes `[secret:<type>:<4 hex>]`; the digits come from a keyed hash, so equal secrets keep equal marks within one store
-and the mark tells nothing about the value. What has no form at all is not found: a password in the middle of prose that says
-nothing about it, a key that was encrypted, split over two memories or spelled in words.
+A secret becomes `[secret:<type>:<4 hex>]`; the digits come from a keyed hash, so equal secrets keep equal marks within
+one store and the mark reveals nothing about the value. A secret without any recognisable form is not found: a password
+in prose that does not announce it, or a key that is encrypted, split over two memories or spelled in words.
 """
 
 import re
@@ -53,7 +53,7 @@ def too_plain(text: str) -> bool:
 
 
 class Secret(NamedTuple):
-    """Where a secret stands, in characters, and what it is."""
+    """The position of a secret, in characters, and its type."""
 
     type: str
     start: int
@@ -87,7 +87,7 @@ class Redactor:
         return [secret for secret, _ in self._found(text)]
 
     def _found(self, text: str) -> list[tuple[Secret, str]]:
-        """The secrets, each with what it is once it is uncovered."""
+        """The secrets, each with its type once it is uncovered."""
         if not text or text == self._clean:
             return []
         found = self._looked_for(text)
@@ -97,7 +97,7 @@ class Redactor:
 
     def _looked_for(self, text: str) -> list[tuple[Secret, str]]:
         if not everywhere.cache_info().currsize and not self._own.rules and too_plain(text):
-            return []  # the expressions are not there yet, and need not be made for this
+            return []  # the expressions are not built yet, and need not be for this
         spans = list(in_characters(text, self._plainly(text)))
         found = [(Secret(*span), text[span[1] : span[2]]) for span in spans]
         in_view = len(found)
@@ -107,7 +107,7 @@ class Redactor:
         return sorted(found, key=lambda each: each[0].start) if len(found) > in_view else found
 
     def _hidden(self, rest: str) -> Iterator[tuple[Secret, str]]:
-        """What does not stand there as it is, in what is left of a text."""
+        """Disguised secrets in the rest of a text."""
         last = 0
         hidden = hidden_in(rest, self._in_view, _shapes)
         for type, start, end, said in sorted(hidden, key=lambda each: (each[1], -each[2])):
@@ -116,7 +116,7 @@ class Redactor:
                 last = end
 
     def _plainly(self, text: str) -> list[Found]:
-        """What stands there as it is: by its shape, by the name before it, by a rule of the user's."""
+        """Undisguised secrets: found by shape, by the name before them, or by a rule of the user's."""
         data = text.encode("utf-8", "surrogatepass")
         found = formats_in(data)
         rest = blanked(data, found, b"\0")
@@ -150,8 +150,8 @@ def _shapes(text: str) -> list[Found]:
 
 
 def _touches(text: str, secret: Secret) -> bool:
-    """Whether something stands so close to it that the mark may uncover another secret. What a name is given to begins where
-    its name ends."""
+    """Whether other text stands so close that the mark may uncover another secret. A named value begins where its name
+    ends."""
     type, start, end = secret
     if _is_close(text[end : end + 1]):
         return True
@@ -175,7 +175,7 @@ def nothing_but_marks(text: str) -> bool:
 
 
 def replaced(given: Iterable[str], kept: Iterable[str]) -> str | None:
-    """What to tell somebody whose text was stored without its secrets; None where there were none."""
+    """The message to somebody whose text was stored without its secrets; None if there were none."""
     count = sum(len(MARK.findall(text)) for text in kept if "[secret:" in text)
     if count:
         count -= sum(len(MARK.findall(text)) for text in given if "[secret:" in text)
@@ -189,7 +189,7 @@ def replaced(given: Iterable[str], kept: Iterable[str]) -> str | None:
 
 
 def texts_of(record: Record) -> Iterator[str]:
-    """Every text a caller can have put into the record."""
+    """Every text in the record that may come from a caller."""
     said = record.provenance
     yield record.text
     yield from record.tags

@@ -1,9 +1,9 @@
-"""The formats of keys and tokens: what is a secret by its own shape, or by a fixed phrase around it.
+"""The formats of keys and tokens: text that is a secret by its own shape, or by a fixed phrase around it.
 
-There is no rule that takes a text for a secret merely because it looks random: hashes and ids look random too. A `Rule` says
-where a secret may be; its `holds` turns placeholders and lookalikes away. Patterns are RE2, read bytes, and end where their run
-of characters ends or after a bounded number of them: what reads on without an end is searched for on its own (`ALONE`), because
-in one expression with the others it would make every match as dear as the rest of the text.
+No rule takes a text for a secret merely because it looks random: hashes and ids look random too. A `Rule` says where a
+secret may be; its `holds` rejects placeholders and lookalikes. Patterns are RE2, read bytes, and end where their run of
+characters ends or after a bounded number of them. A pattern of unbounded length is searched for separately (`ALONE`),
+because in one expression with the others it would make every match as expensive as the rest of the text.
 """
 
 import base64
@@ -28,7 +28,7 @@ _OPAQUE = regex(r"[A-Za-z0-9]{10}")
 
 
 def genuine(secret: str) -> bool:
-    """No placeholder, as documentation has them."""
+    """Not a placeholder of the kind that documentation uses."""
     small = secret.lower()
     for word in PLACEHOLDERS:  # a generator would take twice as long
         if word in small:
@@ -37,7 +37,7 @@ def genuine(secret: str) -> bool:
 
 
 def _mixed(secret: str) -> bool:
-    """Letters of both cases and digits: for prefixes too short to be believed alone."""
+    """Letters of both cases and digits: required for prefixes too short to be trusted alone."""
     kinds = (any(map(str.isupper, secret)), any(map(str.islower, secret)), any(map(str.isdigit, secret)))
     return all(kinds) and genuine(secret)
 
@@ -70,7 +70,7 @@ def _key_block(secret: str) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """One format. The pattern's group, or all of it, is the secret; `holds` turns placeholders and lookalikes away."""
+    """One format. The secret is the pattern's group, or the whole match; `holds` rejects placeholders and lookalikes."""
 
     type: str
     pattern: str
@@ -175,7 +175,7 @@ _BASE64 = "[A-Za-z0-9+/=]"
 _KEY_HEADER = r"(?:Proc-Type|DEK-Info|Version|Comment|Hash|Charset|Subject): [^\n\\]{0,200}"
 _KEY_END = r"-{4,5} ?END (?:[A-Z0-9]+ )*PRIVATE KEY(?: BLOCK)? ?-{4,5}"
 
-# Known by what stands around them; only the secret itself is replaced.
+# Recognised by their context; only the secret itself is replaced.
 _IN_CONTEXT = (
     Rule(
         "private-key",
@@ -211,8 +211,8 @@ def _bounded(rule: Rule) -> Rule:
     return Rule(rule.type, f"{_LEFT}({rule.pattern}){_RIGHT}", rule.holds)
 
 
-# Those of several parts: each reads on to the end of its run before it knows whether there is another. A text without `needs`
-# has none.
+# Formats of several parts: each reads to the end of its run before it knows whether another part follows. A text
+# without `needs` has none.
 ALONE = (
     (b".ey", _bounded(Rule("jwt", rf"ey{_W}{{17,}}\.ey{_W}{{17,}}\.{_W}{{10,}}"))),
     (
@@ -226,8 +226,8 @@ EVERYWHERE = f"{_LEFT}(?:{'|'.join(f'(?:{rule.pattern})' for rule in _TOKENS)}){
     rule.pattern for rule in _IN_CONTEXT
 )
 
-# What is believed wherever its beginning stands: glued to other words, or put together from pieces. The others begin with too
-# little to tell them from a few letters that happen to stand there.
+# Formats trusted wherever their beginning appears, even glued to other words or put together from pieces. The
+# beginnings of the others are too short to be told from letters that occur there by chance.
 _TOO_LITTLE = (
     "sk-key", "twilio-key", "mailchimp-key", "square-access-token", "telegram-token", "azure-ad-secret", "vault-legacy-token",
     "terraform-token", "onepassword-key", "octopus-key", "discord-bot-token", "facebook-token", "alibaba-key-id",
@@ -236,7 +236,7 @@ _TOO_LITTLE = (
 
 
 def _scattered(secret: str) -> bool:
-    """Words that only came together by taking out the blanks between them hold no digits, and change their case seldom."""
+    """Words joined only by removing the blanks between them contain no digits, and seldom change case."""
     digits = any(map(str.isdigit, secret)) and any(map(str.isalpha, secret))
     return (digits or len(_CASES.findall(secret)) >= 5) and genuine(secret)
 
@@ -247,7 +247,7 @@ _IN_PARTS = (
     Rule("openai-key", rf"sk-(?:proj|svcacct|admin)-{_W}{{9,99}}T3BlbkFJ{_W}{{20,}}|sk-{_A}{{20}}T3BlbkFJ{_A}{{20}}"),
 )
 _SHORTEST = re.compile(r"\{(\d\d+),\d*\}")
-# What each of those below has at its beginning: a text without any of these letters, blanks taken out, has no such key.
+# The beginnings of the keys below: a text without any of these, blanks removed, contains no such key.
 BEGINNINGS = (
     *"AKIA ASIA ABIA ACCA AGE-SECRET AIza AKCp ATATT3 CFPAT- FLWSEC GOCSPX- HRKU- NRAK- PMAK- SG. _v1_ amzn.mws. api_org_".split(),
     *"bkat_ bkua_ dapi dckr_ dt0 eyJ fm1 fm2_ fo1_ ghp_ gho_ ghr_ ghs_ ghu_ github_pat_ glagent- glc_ glcbt- gldt- glft-".split(),
@@ -256,7 +256,7 @@ BEGINNINGS = (
     *"sk.ey sntry sq0 tskey- tvly- whsec_ xai- xapp- xox ya29.".split(),
     *(f"fig{one}{other}_" for one in "dou" for other in ("", "r", "h")),
 )
-GLUED = tuple(  # as short as they come: what follows may be prose
+GLUED = tuple(  # the shortest form: what follows may be prose
     Rule(rule.type, _SHORTEST.sub(r"{\1}", rule.pattern), _scattered)
     for rule in (*_TOKENS, *_IN_PARTS)
     if rule.type not in _TOO_LITTLE

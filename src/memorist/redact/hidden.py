@@ -1,9 +1,9 @@
-"""Secrets that do not stand there as they are: with invisible characters inside, in full-width letters, percent- or
-base64-encoded, broken over lines, glued to other words.
+"""Disguised secrets: with invisible characters inside, in full-width letters, percent- or base64-encoded, broken over
+lines, glued to other words.
 
-Each way to hide is undone for the whole text, by operations that run at the speed of C, and the `Uncovered` text is looked at
-like any other; only where something is found is it worked out where its characters came from. The ways do not build on one
-another, except that each is read without its line breaks too.
+Each disguise is undone for the whole text, by operations that run at the speed of C, and the `Uncovered` text is
+searched like any other. Only where something is found are the original positions of its characters computed. Disguises
+are not undone in combination, except that each is also read without its line breaks.
 """
 
 import base64
@@ -32,20 +32,20 @@ _BLANK = {ord(c): None for c in _BETWEEN}
 _PIECE = regex(r"[A-Za-z0-9_=-]{0,200}")
 _BREAK = regex(r"""(?<=[A-Za-z0-9+/_.=-]{6})(?:\\?\r?\n[\s>|]*|["']\s*\\?\s*\+?\s*["'])(?=[A-Za-z0-9+/_.=-]{6})""")
 PIECES_AT_MOST = 300
-LONGEST_RUN = 120  # characters around a glued key: in longer ones, which are data, any few letters occur by chance
+LONGEST_RUN = 120  # characters around a glued key: in longer runs, which are data, any few letters occur by chance
 _LIKE_LATIN = dict(zip("асеорхуіѕјԁһԛԝАВЕКМНОРСТХІЅЈ", "aceopxyisjdhqwABEKMHOPCTXISJ", strict=True))
 
 
 @dataclass(frozen=True, slots=True)
 class Uncovered:
-    """A text after something was undone, and the pieces it consists of: where each begins here and there, and how many
-    characters of the text one character of it is."""
+    """A text with a disguise undone, and the pieces it consists of: where each begins in both texts, and how many
+    original characters stand for one of its own."""
 
     text: str
     pieces: Callable[[], list[tuple[int, int, int]]]
 
     def spans(self, found: Sequence[Found]) -> Iterator[Hidden]:
-        """The same in the text itself."""
+        """The same spans in the original text."""
         if not found:
             return
         pieces, at = self.pieces(), 0
@@ -67,8 +67,8 @@ def _there(piece: tuple[int, int, int], place: int) -> int:
 
 
 def hidden_in(text: str, look: Look, shapes: Look) -> Iterator[Hidden]:
-    """What `look` finds in the views of a text, what has a known shape (`shapes`) once its line breaks are gone, and what is
-    put together from pieces. Spans may overlap."""
+    """What `look` finds in the views of a text, known shapes (`shapes`) that appear once its line breaks are gone, and
+    keys put together from pieces. Spans may overlap."""
     for view in (_folded(text), _unescaped(text)):
         if view is not None:
             found = list(look(view.text))
@@ -86,7 +86,7 @@ def hidden_in(text: str, look: Look, shapes: Look) -> Iterator[Hidden]:
 
 
 def _folded(text: str) -> Uncovered | None:
-    """The text in plain letters, without what cannot be seen; None where it is so already."""
+    """The text in plain letters, without invisible characters; None if it already is."""
     if text.isascii():
         return None
     table = {ord(c): plain for c in set(text) if (plain := _plain(c)) != c}
@@ -102,7 +102,7 @@ def _folded(text: str) -> Uncovered | None:
 
 @lru_cache(maxsize=4096)
 def _plain(c: str) -> str:
-    """One character as ASCII where it stands for that; nothing, if it is invisible."""
+    """One character as the ASCII that it stands for; empty if it is invisible."""
     if c.isascii():
         return c
     if unicodedata.category(c) in ("Cf", "Mn", "Me") or c in "\u115f\u1160\u3164\uffa0\u2800":
@@ -115,7 +115,7 @@ def _plain(c: str) -> str:
 
 
 def _unescaped(text: str) -> Uncovered | None:
-    """Percent, backslash, HTML and mail escapes read as the characters they stand for."""
+    """Decodes percent, backslash, HTML and mail escapes."""
     if not any(mark in text for mark in ("%", "\\u00", "\\x", "&#", "=\n", "=\r", "=3D", "=5F", "=2")):
         return None
     places: list[tuple[int, int, str]] = []
@@ -154,7 +154,7 @@ def _pieces(places: Sequence[tuple[int, int, str]]) -> list[tuple[int, int, int]
 
 
 def encoded(text: str, look: Look) -> Iterator[Hidden]:
-    """Runs that are base64 or hexadecimal of a text with a secret in it: all of the run goes."""
+    """Runs that are base64 or hexadecimal of a text with a secret in it: the whole run is a secret."""
     for run in _ENCODED.finditer(text):
         for plain in _decoded(run[0]):
             inner = look(plain)
@@ -173,7 +173,7 @@ def _from_base64(run: str) -> bytes | None:
     body = run.rstrip("=")
     if not body[:8].isascii() or len(body) % 4 == 1:
         return None
-    # The first bytes tell in nearly all cases that this is no text.
+    # In nearly all cases the first bytes show that this is no text.
     head = binascii.a2b_base64(body[:8].translate(_URL_SAFE))
     if not _TEXT_BEGINS.match(head):
         return None
@@ -191,7 +191,7 @@ _TEXT_BEGINS = re.compile(rb"[\t\n\r -~]{6}")
 
 
 def unbroken(text: str) -> str:
-    """The text without the breaks inside of what is too long for a line: line breaks, and quotes between two literals."""
+    """The text without breaks inside something too long for a line: line breaks, and quotes between two literals."""
     return _BREAK.sub("", text)
 
 
@@ -201,7 +201,7 @@ def without_blanks(text: str) -> str:
 
 
 def _joined(text: str) -> Iterator[Hidden]:
-    """Keys of a kind that cannot be mistaken, glued to other words or broken by blanks, line breaks and quotes."""
+    """Keys of unmistakable kinds, glued to other words or broken by blanks, line breaks and quotes."""
     joined = without_blanks(text)
     found = list(glued().found(joined.encode("utf-8", "surrogatepass")))
     if not found:
@@ -216,7 +216,8 @@ def _joined(text: str) -> Iterator[Hidden]:
 
 
 def _is_believed(text: str, before: int, start: int, end: int) -> bool:
-    """A key, and not a few letters of data in which every few letters occur sooner or later, nor words of a sentence."""
+    """Whether it is a key, and not a few letters of data in which any letters occur sooner or later, nor words of a
+    sentence."""
     pieces = text[start:end].split()
     if len(pieces) == 1:
         left = len(_PIECE.match(text[max(before, start - LONGEST_RUN) : start][::-1])[0])  # type: ignore[index]
@@ -225,7 +226,7 @@ def _is_believed(text: str, before: int, start: int, end: int) -> bool:
 
 
 def _is_broken(pieces: Sequence[str]) -> bool:
-    """Whether these are parts of a key and not words of a sentence, which hold no digits."""
+    """Whether these are parts of a key and not words of a sentence, which contain no digits."""
     if max(map(len, pieces)) <= 2:
         return True
     mixed = sum(any(map(str.isdigit, piece)) for piece in pieces)

@@ -1,11 +1,11 @@
-"""What is a secret because of the name it is given to: `password = …`, `"api_key": "…"`, `x-api-key: …`, `curl -u me:…`.
+"""Values that are secret because of their name: `password = …`, `"api_key": "…"`, `x-api-key: …`, `curl -u me:…`.
 
-A name only says where to look; the value decides. It must look like one a machine or a careful person made: letters with digits
-or signs, no placeholder, no reference to where the secret really is (`${DB_PASSWORD}`, a variable of the environment, a path, a
-call), no word of prose. Passwords are believed when shorter than keys are, since people choose them.
+A name only says where to look; the value decides. It must look as if a machine or a careful person made it: letters
+with digits or signs, no placeholder, no reference to where the secret really is (`${DB_PASSWORD}`, a variable of the
+environment, a path, a call), no word of prose. Passwords may be shorter than keys, because people choose them.
 
-The name is found by one linear expression; the value behind it is read up to a bounded length. In one run of characters without
-a blank only a few names are looked at: a text that consists of nothing else must not cost more than any other.
+One linear expression finds the names; the value after a name is read up to a bounded length. In one run of characters
+without a blank only a few names are examined, so that a text consisting of nothing else costs no more than any other.
 """
 
 import math
@@ -36,7 +36,7 @@ _EQUALS = r"(?:\\?[\"'`])?[\])]?[ \t]{0,8}(?::=|=>|->|={1,2}|:|\xef\xbc\x9a|\xef
 _IS = r"(?:\*\*)?[ \t](?:(?:for|of|on|to) [\w.-]{1,30} )?(?:is|was|ist|lautet|are|est|es)(?: now)?:?[ \t]"
 _OPTION = r"(?:[ \t=]{1,4})"
 _HERE = (
-    # What it is called, and what says that the value follows.
+    # The name, and what says that the value follows.
     rf"(?i:(?:{_PASSWORDS}|{_SHORT}){_AFTER}(?:{_EQUALS}|{_IS}))",
     rf"(?i:(?:{_KEYS}){_AFTER}(?:{_EQUALS}|{_IS}))",
     rf"(?i:(?:^|\s)--?(?:[\w-]{{0,20}}[_-])?(?:{_PASSWORDS}|pass|pwd){_OPTION})",
@@ -51,7 +51,7 @@ _HERE = (
     r"://[^\s:/@?#\"'<>`\[\]]{1,64}:",
 )
 _URL = len(_HERE) - 1
-_OF_KEYS = (1, 3)  # of those, where keys are and not passwords
+_OF_KEYS = (1, 3)  # those of them that introduce keys, not passwords
 
 _QUOTED = re.compile(rb"\\?([\"'`])((?:(?!\1)[^\n\\]|\\.){1,%d}?)\\?\1" % LONGEST)
 _RUN = re.compile(rb"[^\s\"'`<>]{1,%d}" % LONGEST)
@@ -60,7 +60,7 @@ _STOP = re.compile(
     rb"[,;.:!?)\]}*_|\\\0]+\Z|(?:\\n|\\r|\\t|;\s*\w+\s*=|&(?:amp;)?\w+=|\[secret:|\0|\xe3\x80\x82|\xef\xbc\x8c).*\Z",
     re.S,
 )
-_SIGNS = re.compile(rb"[!?]+(?![ \t!?])")  # a sentence that goes on has a blank behind them
+_SIGNS = re.compile(rb"[!?]+(?![ \t!?])")  # in a sentence that goes on, a blank follows these
 _TOLD = re.compile(rb"(?i:\b(?:is|was|ist|lautet|are|est|es)(?: now)?[ \t])\Z")
 
 _REFERENCE = regex(  # not the secret, but where it is kept
@@ -76,7 +76,7 @@ _REFERENCE = regex(  # not the secret, but where it is kept
         )
     )
 )
-_CALL = regex(  # code, where no quotes are around it
+_CALL = regex(  # code, if there are no quotes around it
     r"[A-Za-z_\])]\(|\)\Z|\A\w+\[|\]\Z|\A[A-Za-z_]\w*(?:\.[A-Za-z_]\w*)+\Z|\A[fbru]{1,2}[\"']|[{}]"
     r"|\A[A-Z][A-Z0-9]*(?:_[A-Z0-9]+)+\Z|==|<=|>=|\A\d+[.,]\d+|\A[(\[]"
 )
@@ -105,7 +105,7 @@ _HAS_DIGIT, _HAS_LARGE, _HAS_SMALL = regex("[0-9]"), regex("[A-Z]"), regex("[a-z
 
 _DIGIT, _SIGN = re.compile(rb"[0-9]"), re.compile(rb"[^A-Za-z0-9_\-./:,\0]")
 _QUOTES = (b'"', b"'", b"`")
-# Tokens that only say where a list goes on or which request this is; names with a namespace; public keys.
+# Tokens for pagination or for identifying a request; names with a namespace; public keys.
 _LISTED = re.compile(
     rb"(?i:next|page|pagination|continuation|client|request|update|sync|resume|public[_-]?key|lifecycle-action|cancel\w*|work-unit)"
     rb"[_-]?(?i:request[_-]?)?(?i:token)|::[\w:]*[\"']?\s*:",
@@ -124,19 +124,19 @@ def _names() -> tuple[Any, Any]:
 
 @lru_cache(maxsize=512)
 def _which(name: bytes) -> int:
-    """The first of `_HERE` that this is."""
+    """The index of the first of `_HERE` that matches."""
     return int(min(_names()[1].Match(name)))
 
 
 def named_in(data: bytes) -> Iterator[Found]:
-    """Every value that stands behind such a name and looks like a secret, in order and without overlap."""
+    """Every value after such a name that looks like a secret, in order and without overlap."""
     anywhere = _names()[0]
-    done = run = names = 0  # in this run, up to where, so many names were looked at
+    done = run = names = 0  # in this run: how far it is done, and how many names were examined
     judged: dict[tuple[bytes, int, bool], bool] = {}  # a text may repeat itself
     matches = anywhere.finditer(data)
     while match := next(matches, None):
         first, at = match.start(), match.end() - FEWEST
-        if first < done:  # inside of what was found
+        if first < done:  # inside something already found
             matches, done = anywhere.finditer(data, done), 0
             continue
         which = _which(data[first:at])
@@ -180,8 +180,8 @@ def _value(data: bytes, at: int, which: int) -> tuple[int, int, bool]:
 
 
 def _with_signs(data: bytes, at: int, end: int) -> int:
-    """Where a password ends that is set and not told in a sentence: `!` and `?` at its end are part of it. They say nothing
-    about whether it is one."""
+    """The end of a password that is assigned, not mentioned in a sentence: `!` and `?` at its end are part of it. They
+    do not influence whether it counts as one."""
     signs = None if _TOLD.search(data, max(0, at - 12), at) else _SIGNS.match(data, end)
     return signs.end() if signs else end
 
@@ -201,7 +201,7 @@ def _refers(text: str, quoted: bool, is_key: bool) -> bool:
     """Whether it is a placeholder, says where the secret is kept, or is code that reads it."""
     if not password(text) or (is_key and not quoted and _is_identifier(text)):
         return True
-    if text.isalnum():  # nothing below fits it
+    if text.isalnum():  # nothing below matches it
         return False
     if not text.isprintable() or " " in text or _REFERENCE.search(text):
         return True
@@ -209,13 +209,13 @@ def _refers(text: str, quoted: bool, is_key: bool) -> bool:
 
 
 def _is_identifier(text: str) -> bool:
-    """Whether it consists of words, as names in code do: OAuth2Token."""
+    """Whether it consists of words, like names in code: OAuth2Token."""
     words = _WORDLIKE.findall(text)
     return text.isidentifier() and len(_HAS_DIGIT.findall(text)) <= 4 and sum(map(len, words)) >= 3 * len(words)
 
 
 def _opaque(text: str) -> bool:
-    """What a machine makes: letters and digits in one another, and no two alike more often than chance has it."""
+    """Machine-made: letters and digits mixed, and characters repeated no more often than chance allows."""
     parts = _MADE.findall(text)
     made = any(_is_mixed(part) for part in parts) or (
         sum(map(len, parts)) * 8 >= len(text) * 7 > 112 and _is_mixed(text)
@@ -224,12 +224,12 @@ def _opaque(text: str) -> bool:
 
 
 def _is_mixed(part: str) -> bool:
-    """Changes between letters and digits at least twice: no word with a number behind it."""
+    """Whether it changes between letters and digits at least twice, unlike a word with a number after it."""
     return len(_CHANGES.findall(part)) >= 2
 
 
 def _chosen(text: str) -> bool:
-    """What a person makes: a word with digits or signs in it, but none of the words that stand for any password."""
+    """Made by a person: a word with digits or signs in it, but none of the words that stand for any password."""
     digits, cases = _HAS_DIGIT.search(text), _HAS_LARGE.search(text) and _HAS_SMALL.search(text)
     words = _PARTS.findall(text.lower())
     if not words or not (digits or cases):

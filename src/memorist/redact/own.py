@@ -23,20 +23,20 @@ from memorist.text.visible import quoted
 T = TypeVar("T")
 MOST_RULES = 100
 LONGEST_PATTERN = 1000  # characters
-MEMORY = 1 << 20  # bytes for one expression: what needs more is slow
+MEMORY = 1 << 20  # bytes for one expression: one that needs more is slow
 _NAME = re.compile(r"[a-z0-9][a-z0-9-]{0,39}")
 
 
 @dataclass(frozen=True, slots=True)
 class Own:
-    """The rules of a user that can be used, and what is wrong with the others."""
+    """The usable rules of a user, and what is wrong with the others."""
 
     rules: Sequence[tuple[str, Any]] = ()  # name and expression
     allowed: Sequence[Any] = ()
     problems: tuple[str, ...] = ()
 
     def found(self, data: bytes) -> list[Found]:
-        """In order, without overlap: where two fit, the first."""
+        """In order, without overlap: if two match, the first."""
         spans = sorted((span for rule in self.rules for span in _spans(*rule, data)), key=lambda each: each[1:])
         kept: list[Found] = []
         for span in spans:

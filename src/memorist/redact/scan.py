@@ -1,7 +1,8 @@
-"""Where the secrets of a text are: all formats in one linear pass, and each alone to say which it is and what belongs to it.
+"""Finds the secrets of a text: all formats in one linear pass, then each rule alone to determine the type and the
+extent.
 
-Most texts are clean, so finding out that there is nothing must be cheap. Asking the one expression for its groups as well more
-than doubles the price of a clean text (2 to 5 us). The expressions are built when there is something to look at: a program
+Most texts are clean, so finding nothing must be cheap. If the one expression also returned its groups, a clean text
+would cost more than twice as much (2 to 5 us). The expressions are built when there is something to look at: a program
 that only asks a question would wait longer for them than for its answer.
 """
 
@@ -19,8 +20,8 @@ PLACE = itemgetter(1)
 
 
 def compiled(pattern: str, captures: bool = True, memory: int = 8 << 20) -> Any:
-    """An expression over bytes: UTF-8 is read byte by byte, and every secret begins and ends next to an ASCII character, hence
-    offsets of bytes turn into offsets of characters without rounding."""
+    """An expression over bytes: UTF-8 is read byte by byte. Every secret begins and ends next to an ASCII character, so
+    byte offsets convert to character offsets without rounding."""
     import re2  # type: ignore[import-untyped]  # loaded where a text needs it: most questions do not
 
     options = _options()
@@ -37,7 +38,7 @@ def _options() -> Any:
 
 
 def set_of(patterns: Sequence[str]) -> Any:
-    """Says which of these fit somewhere in some bytes."""
+    """Determines which of these match somewhere in some bytes."""
     import re2
 
     options = _options()
@@ -50,7 +51,7 @@ def set_of(patterns: Sequence[str]) -> Any:
 
 
 class Together:
-    """Many rules as one expression that says where, and each rule alone to say which and what."""
+    """Many rules: one expression finds where, and each rule alone determines which and what."""
 
     def __init__(self, rules: Sequence[Rule], pattern: str) -> None:
         self.rules = rules
@@ -59,7 +60,7 @@ class Together:
 
     @cached_property
     def _each(self) -> list[Any]:
-        """Python's own expressions are faster for so few bytes; that of a key block could take them long to read."""
+        """Python's own expressions are faster for so few bytes, except for a key block, which could take them long."""
         return [
             compiled(rule.pattern)
             if rule.type == "private-key"
@@ -72,19 +73,19 @@ class Together:
         return set_of([rule.pattern for rule in self.rules])
 
     def alone(self, piece: bytes) -> tuple[Rule, int, int]:
-        """Which rule fits there, and where the secret starts and ends."""
+        """Which rule matches there, and where the secret starts and ends."""
         which = min(self._which.Match(piece))
         rule = self._each[which]
         return self.rules[which], *rule.match(piece).span(rule.groups)
 
     def _judged(self, piece: bytes) -> tuple[str | None, int, int]:
-        """What it is, if it holds, and where."""
+        """Its rule, if it holds, and its position."""
         rule, start, end = self.alone(piece)
         held = rule.holds(piece[start:end].decode("utf-8", "surrogatepass"))
         return named(rule, piece[start:end]) if held else None, start, end
 
     def found(self, data: bytes) -> Iterator[Found]:
-        """What holds, in order and without overlap."""
+        """All that holds, in order and without overlap."""
         at, matches = 0, self._any.finditer(data)
         judged: dict[bytes, tuple[str | None, int, int]] = {}  # a text may repeat itself
         while match := next(matches, None):
@@ -94,13 +95,13 @@ class Together:
             start, end = first + start, first + end
             if held:
                 yield (held, start, end)
-            # What was turned away is looked into once more, without what made it a candidate: ${KEY}AKIA...
+            # What was rejected is searched once more, without what made it a candidate: ${KEY}AKIA...
             at = end if held or start in (at, first) else start
             if at != last:
                 matches = self._any.finditer(data, at)
 
     def is_one(self, data: bytes) -> Rule | None:
-        """The rule that all of these bytes fit."""
+        """The rule that matches all of these bytes."""
         match = self._any.search(data)
         if match is None or match.span() != (0, len(data)):
             return None
@@ -125,14 +126,14 @@ def _alone() -> list[tuple[bytes, Together]]:
 
 
 def formats_in(data: bytes) -> list[Found]:
-    """Every secret that has the shape of one, in order, without overlap."""
+    """All secrets recognisable by shape, in order, without overlap."""
     found = [each for needs, rule in _alone() if needs in data for each in rule.found(data)]
     found += everywhere().found(blanked(data, found, b"\0"))
     return sorted(found, key=PLACE)
 
 
 def blanked(data: AnyStr, found: Sequence[Found], nothing: AnyStr) -> AnyStr:
-    """The same with nothing where those are."""
+    """The bytes with those spans blanked out."""
     pieces: list[AnyStr] = []
     at = 0
     for _, start, end in sorted(found, key=PLACE):
@@ -143,7 +144,7 @@ def blanked(data: AnyStr, found: Sequence[Found], nothing: AnyStr) -> AnyStr:
 
 
 def in_characters(text: str, found: Sequence[Found]) -> Iterator[Found]:
-    """Offsets of bytes as offsets of characters."""
+    """Byte offsets as character offsets."""
     if text.isascii():
         yield from found
         return

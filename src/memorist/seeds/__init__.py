@@ -1,6 +1,6 @@
 """The founding documents' own tools, under their original names, over one `Memory`.
 
-A reader of such a document finds its words here; they do what the verbs of `Memory` do.
+Readers of such a document find its terms here; the tools call the verbs of `Memory`.
 """
 
 from memorist.seeds import curated

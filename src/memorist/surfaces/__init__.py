@@ -1,1 +1,1 @@
-"""The doors to the engine. Each is thin: it reads what the user asked, calls the facade's verb and shows the answer."""
+"""The surfaces of the engine. Each is thin: it reads the user's request, calls the facade's verb and shows the answer."""

@@ -1,4 +1,4 @@
-"""Where a user's settings and data lie: without any setting, and without what reads them, for those who have no time for it."""
+"""Where a user's settings and data lie. Reads no settings and imports none of their readers, for callers in a hurry."""
 
 import os
 import sys
@@ -6,9 +6,9 @@ from pathlib import Path
 
 
 def folder(config: bool) -> str:
-    """The user's folder for settings, or for data, as the system has it."""
+    """The user's folder for settings or for data, by the conventions of the system."""
     if sys.platform in ("win32", "darwin"):
-        import platformdirs  # knows them; where XDG holds it would cost 15 ms to say the same
+        import platformdirs  # knows them; where XDG applies, importing it would cost 15 ms for the same result
 
         found = platformdirs.user_config_dir if config else platformdirs.user_data_dir
         return found("memorist", appauthor=False)

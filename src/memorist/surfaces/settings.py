@@ -1,18 +1,18 @@
 """Settings: the only reader of environment variables and TOML, so that every surface sees the same store and project.
 
 Each value comes from the environment, else the project's `.memorist.toml`, else the user's `config.toml`, else a
-default, and `sources` says from which. The project's file arrives with a clone, from other people: it may say how the
-project is recalled, never which project it is, which file memories go to, who is writing, or any place outside of the
-project. A wrong key or value never keeps a store from opening: what a lower layer says holds instead, and `problems` names it
-and its place, because a setting ignored in silence is believed to work. Only what says which store and space is meant has no
-substitute: using it is an error. Writing changes one line and keeps the rest, comments included; the result is parsed and
-compared before it replaces the old file. `off_because` runs on every verb: it costs one `stat`, and sees at once what another
-process switched.
+default; `sources` says which. The project's file arrives with a clone, from other people: it may say how the project is
+recalled, but never which project it is, which file memories go to, who is writing, or any place outside the project. A
+wrong key or value never keeps a store from opening: the next lower layer applies instead, and `problems` names the key
+and its place, because a user would believe that a silently ignored setting works. Only settings that say which store
+and space is meant have no substitute: using a wrong one is an error. Writing changes one line and keeps the rest,
+comments included; the result is parsed and compared before it replaces the old file. `off_because` runs on every verb:
+it costs one `stat`, and notices at once when another process switches memory off or on.
 
-Five settings tune a design, whichever is chosen: what a vote weighs, how much room memories may take, how much is pruned at
-once and when. The founding document spells them reinforceWeight, maxSize … in a table `memory`; both spellings are read. Two
-say whether memories lie in files too, and where: `files.mode` and `files.folder`. `url` names a server that the command line talks
-to instead of a file; the `token` for it is shown nowhere.
+Five settings tune a design, whichever is chosen: the weight of a vote, how much room memories may take, how much is
+pruned at once and when. The founding document spells them reinforceWeight, maxSize … in a table `memory`; both
+spellings are read. Two say whether memories lie in files too, and where: `files.mode` and `files.folder`. `url` names a
+server that the command line uses instead of a file; the `token` for it is never shown.
 """
 
 import os
@@ -51,13 +51,13 @@ INSIDE = "task/"  # the scopes that a project's file may name: a task's memories
 ONNX = "onnx:"
 _env = os.environ.get
 YES = ("1", "true", "yes", "on")
-SWITCHED_ON = "switched-on"  # a file beside the user's, with the time
+SWITCHED_ON = "switched-on"  # a file beside the user's settings that holds the time
 NO = ("", "0", "false", "no", "off")
 
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """What holds here and now. `sources` names for each key "default", the variable or the file it came from."""
+    """The settings in force. `sources` gives for each key "default", or the variable or file it came from."""
 
     store: str | None  # None: no place was given and there is no home folder
     project: str | None
@@ -65,45 +65,46 @@ class Settings:
     scope: str | None
     design: str
     embed: str
-    embed_turns: str | None  # None: as `embed`, if that was set
+    embed_turns: str | None  # None: the same as `embed`, if that was set
     dates: str
     rerank: str
     chat: str
     budget: int
     kinds: Mapping[str, Kind]
     actor: str
-    reinforce_weight: float | None  # None here and below: what the design says holds
+    reinforce_weight: float | None  # None here and below: the design decides
     demote_weight: float | None
     max_size: str | None
     prune_percent: float | None
     prune_schedule: str | None
     files_mode: str | None
     files_folder: str
-    min_free: str | None  # None: a disk may be filled to the last byte
-    hook_tokens: int  # of a prompt that a hook may fill
-    hook_ms: float  # that a hook may take for a question
+    min_free: str | None  # None: the disk may be filled completely
+    hook_tokens: int  # the part of a prompt that a hook may fill
+    hook_ms: float  # the time that a hook may take for a question
     url: str | None  # None: memories are in the file
     sources: Mapping[str, str]
-    problems: Mapping[str, str]  # of each setting that does not hold, which and why
+    problems: Mapping[str, str]  # for each setting that is not in force, the reason
     refused: Mapping[str, str]  # those of them that have no substitute
 
     @property
     def db(self) -> str:
-        """An absolute path, `:memory:` or an address. Asked late: a caller who names a file needs no home folder."""
+        """An absolute path, `:memory:` or an address. Resolved on demand: a caller who names a file needs no home
+        folder."""
         self.must_hold("db")
         if self.store is None:
             raise Invalid("there is no home folder to keep memories in; set MEMORIST_DB to a file, or HOME to a folder")
         return self.store
 
     def must_hold(self, key: str) -> None:
-        """Raises what is wrong with a setting that is needed now."""
+        """Raises the problem of a setting that is needed now."""
         if key in self.refused:
             raise Invalid(self.refused[key])
 
 
 @dataclass(slots=True)
 class _Layers:
-    """What the layers say, the later one covering the earlier."""
+    """Collects the settings of all layers; a later layer overrides an earlier one."""
 
     given: dict[str, tuple[Any, str]] = field(default_factory=dict)
     problems: dict[str, str] = field(default_factory=dict)
@@ -117,7 +118,7 @@ class _Layers:
             self.tell(key, str(problem))
 
     def tell(self, key: str, problem: str) -> None:
-        """A setting that does not hold. One that says where memories are is not replaced by another place."""
+        """Records a setting that is not in force. One that says where memories are gets no substitute."""
         self.problems[key] = problem
         if key in PLACE:
             self.refused[key] = problem
@@ -125,11 +126,11 @@ class _Layers:
 
 
 def load(directory: Path | None = None) -> Settings:
-    """The settings for work in that directory; without one, no project file is looked for."""
+    """The settings for work in that directory. Without a directory, no project file is looked for."""
     layers = _layers(directory)
     found = _all_of(layers)
-    del found["off"]  # a switch that may turn at any moment: `off_because` asks each time
-    del found["token"]  # which is asked for when it is sent
+    del found["off"]  # may change at any moment, so `off_because` reads it each time
+    del found["token"]  # read only when it is sent
     given = {key: value for key, (value, _) in found.items() if key != "db"}
     sources = MappingProxyType({key: source for key, (_, source) in found.items()})
     problems, refused = MappingProxyType(layers.problems), MappingProxyType(layers.refused)
@@ -152,12 +153,13 @@ def off_because() -> str | None:
 
 
 def secret(variable: str) -> str | None:
-    """A key for a server, from the variable that `embed` or `chat` names. It is asked for when it is sent, and kept nowhere."""
+    """A key for a server, from the variable that `embed` or `chat` names. It is read when it is sent, and stored
+    nowhere."""
     return _env(variable)
 
 
 def token() -> str | None:
-    """The token for the server of the setting `url`: of MEMORIST_TOKEN, else of the user's file."""
+    """The token for the server of the setting `url`: from MEMORIST_TOKEN, else from the user's file."""
     layers = _layers(None)
     if "token" in layers.problems:
         raise Invalid(layers.problems["token"])
@@ -166,12 +168,12 @@ def token() -> str | None:
 
 
 def get_setting(key: str, directory: Path | None = None) -> str | None:
-    """One value as text; None where nothing is set."""
+    """One value as text; None if nothing is set."""
     return all_settings(directory)[known(key)][0]
 
 
 def all_settings(directory: Path | None = None) -> dict[str, tuple[str | None, str]]:
-    """Every setting as (text, source); of the token only whether there is one."""
+    """Every setting as (text, source); for the token only whether there is one."""
     found = _all_of(_layers(directory))
     if found["token"][0] is not None:
         found["token"] = HIDDEN, found["token"][1]
@@ -179,7 +181,7 @@ def all_settings(directory: Path | None = None) -> dict[str, tuple[str | None, s
 
 
 def set_setting(key: str, value: str, directory: Path | None = None) -> Path:
-    """Writes one setting into the user's file. A relative path is taken from that directory, else the current one."""
+    """Writes one setting into the user's file. A relative path is relative to that directory, else to the current one."""
     own = _one_line(key)
     checked = _checked(own, typed(own, value), "not set", directory or Path())
     if own == "design":
@@ -190,7 +192,7 @@ def set_setting(key: str, value: str, directory: Path | None = None) -> Path:
 
 
 def unset_setting(key: str) -> Path:
-    """Takes one setting out of the user's file, so that the default holds again."""
+    """Removes one setting from the user's file, so that the default applies again."""
     return _write(_one_line(key), None)
 
 
@@ -210,7 +212,7 @@ def switched_on() -> str | None:
     try:
         said = file.read_text("utf-8").strip() if file else ""
         return said if said and datetime.fromisoformat(said).tzinfo else None
-    except (OSError, ValueError):  # none, or not ours
+    except (OSError, ValueError):  # no such file, or not ours
         return None
 
 
@@ -249,8 +251,8 @@ def _beside(name: str) -> Path | None:
 
 
 def own_rules() -> "Own":
-    """The user's rules for secrets. What is wrong with them is told and does not stop anything."""
-    from memorist.redact import own  # which those who only ask for a setting need not wait for
+    """The user's rules for secrets. Problems in them are reported and stop nothing."""
+    from memorist.redact import own  # callers who only read a setting need not wait for this import
 
     file = rules_file()
     try:
@@ -268,7 +270,7 @@ def _writable_file() -> Path:
 
 @lru_cache(maxsize=32)
 def _standard(name: str, *_home: str | None) -> Path | None:
-    """Kept for as long as the variables it depends on are the same: asking costs more than a whole verb may."""
+    """Cached as long as the variables it depends on stay the same: asking the system costs more than a whole verb may."""
     try:
         folder = Path(places.folder(config=name == "config.toml"))
     except (RuntimeError, OSError):
@@ -291,11 +293,11 @@ def _absolute(value: str, base: Path) -> str:
 
 
 def _local_file(directory: Path) -> Path | None:
-    """The nearest `.memorist.toml` upward, never above the repository; outside one, only the folder's own."""
+    """The nearest `.memorist.toml` upward, but not above the repository; outside a repository, only the folder's own."""
     root = repository_root(directory)
     here = directory.resolve()
     for folder in (here, *here.parents):
-        with suppress(OSError):  # a folder that may not be looked into
+        with suppress(OSError):  # a folder that may not be read
             if (folder / LOCAL_NAME).is_file():
                 return folder / LOCAL_NAME
         if folder == (root or here):
@@ -307,13 +309,15 @@ def _local_file(directory: Path) -> Path | None:
 
 
 def _off_word() -> str:
-    """MEMORIST_OFF, or nothing while it leaves memory on. An unknown word switches off: that is the safe side."""
+    """The value of MEMORIST_OFF, or empty if that leaves memory on. An unknown word switches off, to be on the safe
+    side."""
     word = _env("MEMORIST_OFF", "").strip()
     return "" if word.lower() in NO else word
 
 
 def _checked(key: str, value: object, where: str, base: Path) -> Any:
-    """The value as the engine takes it, or an error that names the place. A relative path begins at `base`."""
+    """The value in the type that the engine takes, or an error that names its place. A relative path is relative to
+    `base`."""
     try:
         checked = CHECKS[key](key, value)
         if key in MODELS and checked.startswith(ONNX):
@@ -355,7 +359,7 @@ def _from_file(file: Path | None, allowed: tuple[str, ...], layers: _Layers) -> 
         return
     try:
         table, wrong = flat(_table(file) or {})
-    except Invalid as problem:  # a file that cannot be read may name any store; one of a clone may name none
+    except Invalid as problem:  # an unreadable file may name any store, but one from a clone may name none
         return layers.tell("db" if allowed != LOCAL else str(file), str(problem))
     for key, said in wrong.items():
         layers.tell(key, f"{file}: {said}")
@@ -368,7 +372,7 @@ def _from_file(file: Path | None, allowed: tuple[str, ...], layers: _Layers) -> 
 
 
 def _refusal(key: str, value: object, file: Path, allowed: tuple[str, ...]) -> str | None:
-    """Why that file may not say this, if it may not: a clone's least of all."""
+    """The reason why that file may not set this, if there is one; a file from a clone may set the least."""
     if key not in allowed:
         aside = f"; {key} belongs into {user_file()}" if key in CHECKS else ""
         return f"{file} may not set {quoted(key)}: allowed there are {', '.join(allowed)}{aside}"
@@ -408,7 +412,7 @@ def _login() -> str:
 
 
 def one_line(key: str, value: object) -> str:
-    """One short line, by the rules of scopes, since these words stand beside scopes in the store."""
+    """One short line, checked by the rules for scopes, because it stands beside scopes in the store."""
     if isinstance(value, str):
         plain = unicodedata.normalize("NFC", value)
         with suppress(Invalid):
@@ -417,7 +421,7 @@ def one_line(key: str, value: object) -> str:
 
 
 def _must_be(what: str, fits: Callable[[Any], bool]) -> Callable[[str, Any], Any]:
-    """The check of a setting whose value is used as it is."""
+    """Makes the check of a setting whose value is used as it is."""
 
     def check(key: str, value: Any) -> Any:
         if not fits(value):
@@ -460,7 +464,7 @@ HIDDEN = "(hidden)"
 
 
 def server(key: str, value: object) -> str:
-    """The address of a server, without a slash at its end. It holds no secret that a message could show."""
+    """The address of a server, without a trailing slash. It may not contain a secret, because messages show it."""
     found = re.fullmatch(r"(https?)://([^/?#@\s]+)(/[!-~]*)?", str(value))
     if found is None or {"?", "#"} & set(found[3] or ""):
         raise Invalid(
@@ -471,7 +475,7 @@ def server(key: str, value: object) -> str:
 
 
 def checked_token(key: str, value: object) -> str:
-    """What a header can hold. An error about a token never shows it."""
+    """A token that fits into a header. An error about a token never shows it."""
     if not isinstance(value, str) or not re.fullmatch("[!-~]+", value):
         raise Invalid(f"{key} must be what `memorist key add` showed: no blanks, no line ends, nothing but ASCII")
     return value
@@ -510,10 +514,10 @@ CHECKS: dict[str, Callable[[str, Any], Any]] = {
     "token": checked_token,
 }
 PLACE = ("db", "space")  # where memories are
-MODELS = ("embed", "embed_turns", "rerank")  # what may be the folder of a model
+MODELS = ("embed", "embed_turns", "rerank")  # may be the folder of a model
 TUNING = ("reinforce_weight", "demote_weight", "max_size", "prune_percent", "prune_schedule")
 ALIASES: Mapping[str, str] = {re.sub("_(.)", lambda found: found[1].upper(), key): key for key in TUNING}
-# Tables in which a setting may stand, under which names.
+# Tables in which a setting may stand, and its names there.
 TABLES: Mapping[str, Mapping[str, str]] = {
     "memory": {**ALIASES, **{key: key for key in TUNING}},
     "files": {"mode": "files_mode", "folder": "files_folder"},
@@ -538,7 +542,7 @@ _NUMBERS = ("reinforce_weight", "demote_weight", "prune_percent", "hook_ms")
 
 
 def typed(key: str, text: str) -> object:
-    """What a text from outside stands for. What cannot be read stays text, and the check of its key refuses it."""
+    """The value of a text from outside. Unreadable text stays text, and the check of its key refuses it."""
     if key == "off" and text.strip().lower() in YES + NO:
         return text.strip().lower() in YES
     if key in ("budget", "hook_tokens") and re.fullmatch(r"\s*\d{1,9}\s*", text, re.ASCII):
@@ -549,7 +553,7 @@ def typed(key: str, text: str) -> object:
 
 
 def known(key: str) -> str:
-    """The setting of that name, however it is spelled."""
+    """The name of a setting, however it is spelled."""
     own = _own_name(key)
     if own not in CHECKS:
         raise Invalid(f"there is no setting {quoted(key)}{meant(key, CHECKS)}; settings are {', '.join(CHECKS)}")
@@ -557,7 +561,7 @@ def known(key: str) -> str:
 
 
 def flat(table: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, str]]:
-    """A settings file with every setting under its own name, wherever and however it was spelled; and what is wrong."""
+    """The settings of a file, each under its own name, wherever and however it was spelled; and the problems."""
     found = {key: value for key, value in table.items() if key not in TABLES}
     named: dict[str, Any] = {}
     wrong: dict[str, str] = {}
@@ -606,7 +610,7 @@ _parsed: dict[Path, tuple[tuple[int, int, int], dict[str, Any]]] = {}
 
 
 def _table(file: Path) -> Mapping[str, Any] | None:
-    """The parsed file; None where there is none. Parsed once per change: size, time and inode tell."""
+    """The parsed file; None if there is none. Cached until its size, time or inode changes."""
     try:
         seen = file.stat()
         stamp = (seen.st_mtime_ns, seen.st_size, seen.st_ino)
@@ -623,7 +627,7 @@ def _table(file: Path) -> Mapping[str, Any] | None:
 
 
 def _write(key: str, value: str | float | None) -> Path:
-    """Sets the key, or takes it out for None; nothing is written where nothing changes."""
+    """Sets the key, or removes it for None; writes nothing if nothing changes."""
     file = _writable_file()
     old = dict(_table(file) or {})
     key = _as_spelled(key, old, file)
@@ -647,7 +651,7 @@ def _says(text: str, wanted: Mapping[str, Any], file: Path) -> bool:
 
 
 def _as_spelled(key: str, table: Mapping[str, Any], file: Path) -> str:
-    """The name the file has for that setting already, so that it is not set twice."""
+    """The spelling that the file already has for the setting, so that it is not set twice."""
     names = [key, *(alias for alias, own in ALIASES.items() if own == key)]
     for name, known in TABLES.items():
         inner = table.get(name)
@@ -667,7 +671,7 @@ def _replace(file: Path, text: str) -> Path:
 
 
 def _edited(text: str, key: str, value: str | None) -> str:
-    """The text with that key of its top part set, or gone. Everything else stays as it was, to the letter."""
+    """The text with that key set in its top part, or removed. All other text stays exactly as it was."""
     lines = text.split("\n")
     tables = next((at for at, line in enumerate(lines) if line.lstrip().startswith("[")), len(lines))
     spelled = rf"""(\s*(?:{key}|"{key}"|'{key}')\s*=\s*)("(?:[^"\\]|\\.)*"|'[^']*'|[^#"']*?)(\s*(?:#.*)?)"""

@@ -1,13 +1,15 @@
-"""JSON and the facade: what a client may send, what it gets back, and how an error is told. For every door but the command line.
+"""JSON and the facade: what a client may send, what it gets back, and how errors are reported. Every surface but the
+command line uses it.
 
     arguments(verb, given)   a JSON object as the keyword arguments of a verb; each refusal names the field
     schema(verb)             the JSON schema of that object
     call(memory, verb, …)    the verb itself; `session.turn` and the like are the parts of a session (`commands.SESSION_PARTS`)
-    result(value)            an answer in JSON's terms, as the command line prints it with `--json`
-    returns(verb), noun      what a verb answers with, and such an answer made again from JSON
-    problem(error), raised   an error as status, code and words, and the error again
+    result(value)            an answer as JSON values, as the command line prints it with `--json`
+    returns(verb), noun      the type of a verb's answer, and such an answer rebuilt from JSON
+    problem(error), raised   an error as status, code and words, and the error rebuilt
 
-Everything is read from the signatures and annotations of `Memory` and `Session`, so that an argument added there is known here.
+Everything is read from the signatures and annotations of `Memory` and `Session`, so that an argument added there is
+known here.
 """
 
 import builtins
@@ -37,18 +39,18 @@ if TYPE_CHECKING:
     from memorist.session.session import Session
 
 Schema = dict[str, Any]
-JSON_NAMES: Mapping[Any, tuple[str, str]] = {  # of each form its JSON type, and what it is called in a refusal
+JSON_NAMES: Mapping[Any, tuple[str, str]] = {  # for each form its JSON type, and its name in a refusal
     str: ("string", "a text"), int: ("integer", "a whole number"), float: ("number", "a number"),
     bool: ("boolean", "true or false"), list: ("array", "a list"), dict: ("object", "an object"),
     NoneType: ("null", "null"),
 }  # fmt: skip
 BEGINS = ("turn", "note", "tool_call", "tool_result")  # the parts that may begin a session
-TAKES_A_TEXT = ("remember", "revise", "session.note")  # of a kind that the client names
-UNHELD = ("prefetch", "ready")  # the parts for which nobody has to hold it
-WHOSE = ("agent", "user")  # who takes part in a session, and whose it is: said again with each part
-OF_THE_SESSION = ("scope", "home", "user", "session", "agent")  # what of a note the session says
-DEPTH = 100  # of objects and lists inside one another
-# Parts of a status.
+TAKES_A_TEXT = ("remember", "revise", "session.note")  # a text whose kind the client names
+UNHELD = ("prefetch", "ready")  # the parts that do not hold the session
+WHOSE = ("agent", "user")  # who takes part in a session, and whose it is: repeated with each part
+OF_THE_SESSION = ("scope", "home", "user", "session", "agent")  # arguments of a note that the session supplies
+DEPTH = 100  # how deep objects and lists may be nested
+# Fields of a status.
 OF_THE_MACHINE = ("store", "project_folder", "elsewhere", "settings_problems", "secret_rules_problem")
 OF_MANY = "The memories: texts, or objects with the arguments of `remember`."
 
@@ -58,11 +60,12 @@ OF_MANY = "The memories: texts, or objects with the arguments of `remember`."
 
 @cache
 def parameters(verb: str) -> Mapping[str, inspect.Parameter]:
-    """The parameters of a verb by name, with their annotations resolved; `**arguments` stands for those it is handed on to."""
+    """The parameters of a verb by name, with their annotations resolved; `**arguments` is replaced by what it passes on
+    to."""
     found = _own(_method(verb))
-    if found.pop("arguments", None):  # of explain and why_not
+    if found.pop("arguments", None):  # in explain and why_not
         found |= {name: each for name, each in parameters("recall").items() if each.kind is each.KEYWORD_ONLY}
-    if found.pop("draft", None):  # of a note
+    if found.pop("draft", None):  # in a note
         draft = {name: each for name, each in parameters("remember").items() if name not in OF_THE_SESSION}
         found = draft | found
     if verb in SESSION_PARTS:
@@ -71,7 +74,7 @@ def parameters(verb: str) -> Mapping[str, inspect.Parameter]:
 
 
 def _own(method: Any) -> dict[str, inspect.Parameter]:
-    """The parameters as they are written."""
+    """The parameters as the signature has them."""
     hints = get_type_hints(method, localns=_types())
     taken = {name: each for name, each in inspect.signature(method).parameters.items() if name != "self"}
     return {name: each.replace(annotation=hints.get(name, Any)) for name, each in taken.items()}
@@ -112,8 +115,8 @@ def _types() -> dict[str, Any]:
 
 @cache
 def _forms(annotation: Any) -> tuple[Any, ...]:
-    """The kinds of JSON values that an argument takes. Of several ways to say the same, such as a time as a text or as a
-    datetime, those that JSON has; a text of any kind takes the place of a few that are named."""
+    """The JSON forms that an argument takes. Of several ways to say the same, such as a time as a text or as a
+    datetime, it lists those that JSON has; a form for any text replaces a few named texts."""
     union = get_origin(annotation) in (Union, types.UnionType)
     parts = [form for each in (get_args(annotation) if union else [annotation]) for form in _form(each)]
     if str in parts:
@@ -133,7 +136,7 @@ def _form(annotation: Any) -> tuple[Any, ...]:
         return (dict[str, get_args(annotation)[1]],)  # type: ignore[misc]
     if inspect.isclass(annotation) and issubclass(annotation, date | Path | PathLike):
         return (str,)
-    return ()  # an object of Python's: what JSON has for it stands beside it
+    return ()  # a Python object: its JSON form stands beside it in the union
 
 
 def _schema(annotation: Any) -> Schema:
@@ -155,7 +158,8 @@ def _schema(annotation: Any) -> Schema:
 
 
 def _joined(simple: list[str], others: list[Schema]) -> Schema:
-    """One schema of these types and schemas; null as one more type, or one more value, of the only other."""
+    """One schema of these types and schemas; beside a single other schema, null becomes one more of its types and
+    values."""
     if len(others) == 1 and simple == ["null"]:
         [only] = others
         return {**only, "type": [only["type"], "null"]} | ({"enum": [*only["enum"], None]} if "enum" in only else {})
@@ -166,7 +170,7 @@ def _joined(simple: list[str], others: list[Schema]) -> Schema:
 
 @cache
 def schema(verb: str) -> Schema:
-    """The JSON schema of what a verb takes."""
+    """The JSON schema of a verb's arguments."""
     found: dict[str, Schema] = {}
     for name, each in parameters(verb).items():
         said = _about(verb, name)
@@ -176,7 +180,7 @@ def schema(verb: str) -> Schema:
 
 
 def needed(verb: str) -> list[str]:
-    """The arguments that must be given."""
+    """The required arguments."""
     return _needed(parameters(verb))
 
 
@@ -194,8 +198,8 @@ def _about(verb: str, name: str) -> str | None:
 
 
 def arguments(verb: str, given: Mapping[str, Any]) -> dict[str, Any]:
-    """What a client sent as a JSON object, as the arguments of the verb. Names that it does not have, and values of another
-    type, are refused by name."""
+    """Turns a client's JSON object into the arguments of the verb. Unknown names and values of another type are refused
+    by name."""
     read = _checked(verb, parameters(verb), given)
     if verb in TAKES_A_TEXT and read.get("kind") in KEPT_BY:
         raise Invalid(
@@ -205,7 +209,7 @@ def arguments(verb: str, given: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def arguments_for(method: Any, given: Mapping[str, Any]) -> dict[str, Any]:
-    """The same for a method that is no verb, such as a tool of a founding document."""
+    """The same for a method that is not a verb, such as a tool of a founding document."""
     return _checked(method.__name__, _own(method), given)
 
 
@@ -219,7 +223,8 @@ def _checked(name: str, takes: Mapping[str, inspect.Parameter], given: Mapping[s
 
 
 def _timed(value: Any, parameter: inspect.Parameter) -> Any:
-    """A time in words, such as "yesterday", as the moment when it begins by the clock of this machine; else what was given."""
+    """A time in words, such as "yesterday", as the moment when it begins by the clock of this machine; else the value
+    as given."""
     if not isinstance(value, str) or date not in get_args(parameter.annotation):
         return value
     try:
@@ -234,7 +239,7 @@ def _timed(value: Any, parameter: inspect.Parameter) -> Any:
 
 
 def _draft(place: int, given: Any) -> Any:
-    """One of many memories: a text, or what `remember` takes."""
+    """One of many memories: a text, or the arguments of `remember`."""
     try:
         return given if isinstance(given, str) else arguments("remember", given)
     except Invalid as problem:
@@ -263,7 +268,7 @@ def _read(value: Any, annotation: Any, name: str) -> Any:
 
 
 def _fits(value: Any, form: Any) -> bool:
-    """Whether a value is of that form, as JSON counts it: 5.0 is a whole number, and true is none."""
+    """Whether a value has that form, as JSON counts it: 5.0 is a whole number, and true is not."""
     if form is Any:
         return True
     if get_origin(form) is Literal:
@@ -297,8 +302,8 @@ def _said(form: Any) -> str:
 
 
 def queried(verb: str, pairs: Iterable[tuple[str, str]], depth: int = DEPTH) -> dict[str, Any]:
-    """The words of a query (`limit=5&kinds=fact&kinds=decision`) as the JSON object they stand for. A list is a name that is
-    repeated, an object is written as JSON. What cannot be read stays a text, and is refused by `arguments`."""
+    """A query (`limit=5&kinds=fact&kinds=decision`) as the JSON object it stands for. A list is a repeated name, an
+    object is written as JSON. Unreadable values stay text, and `arguments` refuses them."""
     takes, found = parameters(verb), dict[str, Any]()
     for name, text in pairs:
         forms = _forms(_annotation(takes[name])) if name in takes else (str,)
@@ -312,7 +317,7 @@ def queried(verb: str, pairs: Iterable[tuple[str, str]], depth: int = DEPTH) -> 
 
 
 def _worded(text: str, forms: Sequence[Any]) -> Any:
-    """A word of a query as the value it stands for, where a text would not do."""
+    """One value of a query, where a text would not do."""
     if str in forms or any(get_origin(form) is list for form in forms):
         return text
     try:
@@ -334,7 +339,7 @@ def parsed(text: str | bytes, what: str, depth: int = DEPTH) -> Any:
         raise TurnedAway("malformed", said) from problem
     except json.JSONDecodeError as problem:
         raise TurnedAway("malformed", f"{what} is no JSON: {str(problem)[:120]}") from problem
-    except ValueError as problem:  # the only other one that JSON can bring about
+    except ValueError as problem:  # the only other ValueError that JSON can cause
         raise TurnedAway("malformed", f"{what} holds a number with too many digits; shorten it") from problem
     _must_be_flat(found, what, depth)
     return found
@@ -371,7 +376,7 @@ def _must_be_flat(value: Any, what: str, depth: int) -> None:
 
 
 def call(memory: "Memory", verb: str, given: Mapping[str, Any]) -> Any:
-    """What the verb answers to these arguments, which `arguments` has checked."""
+    """Calls the verb with these arguments, which `arguments` has checked."""
     if verb in SESSION_PARTS:
         return _part(memory, verb, dict(given))
     rest, first = dict(given), list[Any]()
@@ -383,7 +388,7 @@ def call(memory: "Memory", verb: str, given: Mapping[str, Any]) -> Any:
 
 
 def _left(session: "Session") -> Any:
-    """The record of a session that was opened. It is left open, for whoever goes on with it."""
+    """The record of a session that was opened. The session stays open, for whoever continues it."""
     try:
         return session.record
     finally:
@@ -391,7 +396,7 @@ def _left(session: "Session") -> Any:
 
 
 def _part(memory: "Memory", verb: str, given: dict[str, Any]) -> Any:
-    """One part of a session, which is opened for it and left open."""
+    """Runs one part of a session, which is opened for it and left open."""
     from memorist import checks
     from memorist.session import behind
     from memorist.session.name import name_of, turns_of
@@ -418,7 +423,7 @@ def _part(memory: "Memory", verb: str, given: dict[str, Any]) -> Any:
 
 
 def _must_be_known(name: "Name", by: "Caller") -> None:
-    """A slip must not make a session: only what is said begins one."""
+    """A typo must not create a session: only the parts in `BEGINS` may begin one."""
     from memorist.session.name import record_of, turns_of
 
     if record_of(name, by) is None and not turns_of(name, by, 1):
@@ -429,20 +434,20 @@ def _must_be_known(name: "Name", by: "Caller") -> None:
 
 
 def without_places(verb: str, value: Any) -> Any:
-    """An answer for those who do not look after this machine: nothing of where things lie on it."""
+    """An answer for clients that do not administer this machine: without its paths."""
     if verb != "status":
         return value
     return {name: fact for name, fact in value.items() if name not in OF_THE_MACHINE}
 
 
 def result(value: Any) -> Any:
-    """An answer in JSON's terms: dicts, lists, texts and numbers."""
+    """An answer as JSON values: dicts, lists, texts and numbers."""
     return plain(value)
 
 
 @cache
 def returns(verb: str) -> Any:
-    """The type of what a verb answers with. A session is told by its record."""
+    """The type of a verb's answer. A session is answered with its record."""
     from memorist.records import Record
     from memorist.session.session import Session
 
@@ -450,7 +455,7 @@ def returns(verb: str) -> Any:
     return Record if found is Session else found
 
 
-SORTS: Mapping[Any, str] = {  # of annotations, by their origin
+SORTS: Mapping[Any, str] = {  # for annotations, by their origin
     Union: "union", types.UnionType: "union", list: "list", Sequence: "list", tuple: "tuple", Mapping: "dict", dict: "dict",
     Literal: "literal",
 }  # fmt: skip
@@ -467,7 +472,7 @@ def _fields(kind: Hashable) -> dict[str, Any]:
 
 
 def noun(kind: Any, data: Any) -> Any:
-    """A value of ours made again from JSON: what `result` wrote of a `kind`, such as Recall or list[Record]."""
+    """Rebuilds one of our values from JSON: what `result` wrote of a `kind`, such as Recall or list[Record]."""
     return None if data is None else AGAIN.get(_sort(kind), _made)(kind, data)
 
 
@@ -497,7 +502,7 @@ AGAIN: Mapping[str, Callable[[Any, Any], Any]] = {
 
 
 def _wrote(kind: Any, data: Any) -> bool:
-    """Whether that was written of this kind."""
+    """Whether JSON was written of this kind."""
     sort = _sort(kind)
     if sort == "noun":
         return isinstance(data, dict) and data.keys() == _fields(kind).keys()
@@ -510,13 +515,13 @@ def _wrote(kind: Any, data: Any) -> bool:
 
 
 def answers(verb: str, refs: str = "#/components/schemas/") -> tuple[Schema, dict[str, Schema]]:
-    """The JSON schema of what a verb answers, and those of the nouns in it, by name."""
+    """The JSON schema of a verb's answer, and the schemas of the nouns in it, by name."""
     nouns: dict[str, Schema] = {}
     return shape(returns(verb), nouns, refs), nouns
 
 
 def shape(kind: Any, nouns: dict[str, Schema], refs: str) -> Schema:
-    """The JSON schema of what `result` writes of that kind; nouns are added to `nouns` and referred to."""
+    """The JSON schema of what `result` writes of that kind; nouns are added to `nouns` and referenced."""
     sort, inner = _sort(kind), get_args(kind)
     if sort == "noun":
         _add(kind, nouns, refs)
@@ -541,7 +546,7 @@ def _plainly(kind: Any) -> Schema:
 def _add(kind: Any, nouns: dict[str, Schema], refs: str) -> None:
     if kind.__name__ in nouns:
         return
-    nouns[kind.__name__] = {}  # a noun may hold others of its kind
+    nouns[kind.__name__] = {}  # set first, because a noun may contain others of its kind
     told = _fields(kind) | getattr(kind, "TOLD_TOO", {})
     properties = {name: shape(each, nouns, refs) for name, each in told.items()}
     nouns[kind.__name__] = {"type": "object", "properties": properties, "required": [*properties]}
@@ -557,7 +562,7 @@ FAULT = "this is a fault of memorist, not of the request; the server's log tells
 
 
 class Problem(NamedTuple):
-    """An error as every surface tells it."""
+    """An error as every surface reports it."""
 
     status: int
     code: str
@@ -566,7 +571,7 @@ class Problem(NamedTuple):
 
 
 class Door(NamedTuple):
-    """A refusal before any verb was reached: what it is at the other end tells a program what it can do about it."""
+    """A refusal before any verb was reached: its kind at the other end tells a program what it can do about it."""
 
     status: int
     title: str
@@ -586,11 +591,11 @@ DOORS: Mapping[str, Door] = {
     "busy": Door(503, "The server is busy", StoreUnavailable),
     "disk_low": Door(507, "The disk is nearly full", StoreUnavailable),
 }
-COME_BACK = ("too_many", "busy")  # they let the same request in a little later; nothing of it was begun
+COME_BACK = ("too_many", "busy")  # the same request may succeed a little later; nothing of it was begun
 
 
 class TurnedAway(MemoristError):
-    """A server refused a request at its door."""
+    """A server refused a request before any verb ran."""
 
     def __init__(self, code: str, message: str, after: float | None = None) -> None:
         super().__init__(message)
@@ -598,7 +603,7 @@ class TurnedAway(MemoristError):
 
 
 def problem(error: BaseException) -> Problem:
-    """What an error is called on every surface. What is no error of ours is a fault, and its words stay in the log."""
+    """An error as all surfaces report it. An error of any other class is a fault, and its words stay in the log."""
     if isinstance(error, TurnedAway):
         return Problem(DOORS[error.door].status, error.door, DOORS[error.door].title, str(error))
     if isinstance(error, OSError) and not isinstance(error, MemoristError):
@@ -610,7 +615,7 @@ def problem(error: BaseException) -> Problem:
 
 
 def raised(code: str, detail: str) -> MemoristError:
-    """The error again, of the same class, at the other end."""
+    """The error rebuilt at the other end, with the same class."""
     if code in DOORS:
         return DOORS[code].becomes(detail)
     return _classes().get(code, MemoristError)(detail)
@@ -618,6 +623,6 @@ def raised(code: str, detail: str) -> MemoristError:
 
 @cache
 def _classes() -> Mapping[str, type[MemoristError]]:
-    """The errors by their codes."""
+    """The error classes by their codes."""
     named = (each for each in vars(errors).values() if inspect.isclass(each) and issubclass(each, MemoristError))
     return {each.code: each for each in named}

@@ -1,7 +1,7 @@
-"""For tests, ours and yours: a clock that moves when told to, records to start from, a language model that follows a script, and
-the contract of a store.
+"""Helpers for tests, ours and yours: a clock that moves on demand, records to start from, a scripted language model,
+and the contract of a store.
 
-Whoever writes a store subclasses `StoreContract` in a test file and says how to make one:
+To test a store of your own, subclass `StoreContract` in a test file and say how to make one:
 
     class TestMyStore(StoreContract):
         def make(self, tmp_path):
@@ -12,7 +12,7 @@ It needs pytest; the engine itself never imports this.
 
 import pytest
 
-# Before it is imported, or failures say nothing.
+# Before the import, or pytest does not explain failed assertions.
 pytest.register_assert_rewrite("memorist.testing.contract", "memorist.testing.meaning")
 
 from memorist.testing.chat import NEVER, ScriptedChat, Slowly  # noqa: E402

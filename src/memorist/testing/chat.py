@@ -1,9 +1,9 @@
-"""A language model that answers what a script says: the right thing, garbage, half of something, slowly, or never.
+"""A language model that answers from a script: the right thing, garbage, half of something, slowly, or never.
 
     memory = Memory(":memory:", chat=ScriptedChat({"relevant": [1]}, "no JSON at all", NEVER))
 
-The answers come in their order, and the last one again and again. A dict or a list is sent as JSON, a text as it is; an
-exception is raised; a function is called with the prompt and its answer is used. `asked` has every prompt that came.
+The answers come in order, and the last one repeats. A dict or a list is sent as JSON, a text as it is; an exception is
+raised; a function is called with the prompt and its result is the answer. `asked` has every prompt received.
 """
 
 import json
@@ -17,7 +17,7 @@ from memorist.models.chat import ChatLimits, ChatPrompt, ChatReply
 
 @dataclass(frozen=True, slots=True)
 class Slowly:
-    """An answer that takes so many seconds."""
+    """An answer that takes that many seconds."""
 
     seconds: float
     answer: Any
@@ -34,7 +34,7 @@ NEVER = _Never()
 
 
 class ScriptedChat:
-    """`memorist.models.chat.Chat` by a script. Threads may share one."""
+    """A scripted `memorist.models.chat.Chat`. Threads may share one."""
 
     def __init__(self, *answers: Any, name: str = "scripted", limits: ChatLimits = ChatLimits()) -> None:  # noqa: B008
         self.name, self.limits = name, limits
@@ -50,7 +50,7 @@ class ScriptedChat:
         return self._said(given, prompt)
 
     def over(self) -> None:
-        """Lets those go on who wait for an answer that never comes."""
+        """Releases the threads that wait for an answer that never comes."""
         self._over.set()
 
     def _said(self, given: Any, prompt: ChatPrompt) -> ChatReply:

@@ -1,7 +1,7 @@
 """What every store promises: each test states one thing that the engine relies on.
 
-Isolation, filters and rollback are tested on every way in (by id, by number, by filter, by words, by link), because a
-store that forgets one of them leaks on that one. No mark is used that a user's own pytest would not know.
+Isolation, filters and rollback are tested on every access path (by id, by number, by filter, by words, by link),
+because a store that forgets one of them leaks there. The tests use no mark that a user's own pytest would not know.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -98,7 +98,7 @@ REFUSED: tuple[tuple[Any, str], ...] = (
 def matched(
     store: Store, text: str, where: Where | None = None, shelves: Sequence[Shelf] = (ON_ATLAS,), limit: int = 10
 ) -> list[Record]:
-    """What `match` finds for the words of a text, best first."""
+    """The results of `match` for the words of a text, best first."""
     words, seen = tuple(dict.fromkeys(terms(text))), where or Where(EVERYWHERE)
     return store.get(list(store.match(words, shelves, seen, limit).scores), seen)
 

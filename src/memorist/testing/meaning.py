@@ -1,6 +1,7 @@
-"""What every store promises about vectors: they follow their records, are found by likeness, and never leave their place.
+"""What every store promises about vectors: they follow their records, are found by similarity, and never leave their
+place.
 
-Part of `StoreContract`; apart from it only because a file should be read in one go. A vector here has four dimensions.
+Part of `StoreContract`; a file of its own only to keep files short. A vector here has four dimensions.
 """
 
 from collections.abc import Sequence

@@ -1,7 +1,7 @@
-"""A clock to move, an embedder that costs nothing, and records and events as the gate and the writer make them, without either.
+"""A clock to move, a cheap embedder, and records and events as the gate and the writer make them, but without either.
 
-A store's tests need sealed records before there is a gate to make them; one function per noun keeps those tests about
-what they test.
+A store's tests need sealed records before there is a gate to make them; one function per noun keeps those tests
+focused.
 """
 
 import hashlib
@@ -38,7 +38,7 @@ class MovableClock:
         return self._now
 
     def move(self, **by: float) -> datetime:
-        """Goes on by this much, named as `timedelta` names it; a negative amount goes back."""
+        """Moves on by this much, with the argument names of `timedelta`; a negative amount goes back."""
         self._now += timedelta(**by)
         return self._now
 
@@ -47,9 +47,9 @@ class MovableClock:
 
 
 class HashEmbedder:
-    """An embedder that knows no meanings, only words, and costs nothing: it gives each word a direction by its digest, and a
-    text the sum of its words. Another `model` gives other directions. No name in a setting or an argument leads here, and a
-    memory in a file refuses it unless it is made `on_files`: vectors that mean nothing must never rank anybody's memories."""
+    """An embedder that knows only words, not meanings, and costs nothing: each word gets a direction from its digest,
+    and a text the sum of its words. Another `model` gives other directions. No setting or argument names it, and a
+    memory in a file refuses it unless it is made `on_files`: meaningless vectors must never rank anybody's memories."""
 
     only_in_ram = True
 
@@ -63,7 +63,7 @@ class HashEmbedder:
         self._model = model
 
     def __init_subclass__(cls) -> None:
-        cls.only_in_ram = False  # whoever makes one of their own knows what it is for
+        cls.only_in_ram = False  # a subclass is made on purpose
 
     def embed(self, texts: Sequence[str]) -> "Floats":
         import numpy
@@ -98,12 +98,12 @@ def a_full_record() -> Record:
 
 
 def sealed(record: Record) -> Sealed:
-    """The record as the writer hands it to a store. One record always has one key."""
+    """The record as the writer hands it to a store. A record always has the same key."""
     return seal(record, hashlib.blake2b(record.id.encode(), digest_size=16).digest())
 
 
 def stored(store: Store, *records: Record) -> list[Record]:
-    """Writes the records and gives them back with their numbers."""
+    """Writes the records and returns them with their numbers."""
     with store.transaction():
         numbers = store.write(Commit([sealed(record) for record in records]))
     return [replace(record, number=number) for record, number in zip(records, numbers, strict=True)]

@@ -1,14 +1,14 @@
-"""Files of other programs. A module for each, all of the same shape:
+"""Files of other programs. Each program has a module with the same interface:
 
     recognise(first)   whether these first lines, or elements of a list, are its
-    read(values)       what it holds, one after the other: what was said (`Utterance`), what a conversation is called (`Titled`),
-                       or drafts and links where it holds memories
-    program            what it is called
+    read(values)       yields the content: what was said (`Utterance`), the title of a conversation (`Titled`),
+                       or drafts and links if the file holds memories
+    program            the name of the program
 
-What is common to all is here: JSON that is read bit by bit, conversations as turns of sessions, and ids. A turn has an id that
-depends on its conversation, its message and where it goes. So a second import changes nothing, one of a transcript that has
-grown brings what is new, and what was erased stays erased. What a host or a memory tool put into a message of the user's is
-taken out, and so is what was marked as private; a message that was nothing else is left out.
+What all share is here: JSON that is read bit by bit, conversations as turns of sessions, and ids. The id of a turn
+depends on its conversation, its message and its destination. So a second import changes nothing, an import of a
+transcript that has grown adds what is new, and what was erased stays erased. What a host or a memory tool put into a
+user's message is taken out, and so is what was marked as private; a message that contained nothing else is left out.
 """
 
 import json
@@ -33,22 +33,23 @@ from memorist.text.private import public_message, without_private
 from memorist.text.question import without_injected
 from memorist.text.visible import is_blank, quoted
 
-LINES_LOOKED_AT = 40  # lines, or the first element of a list, by which a file is recognised
+LINES_LOOKED_AT = 40  # lines, or the first element of a list, that are used to recognise a file
 HOLDS_A_LIST = re.compile(rb'\s*\{\s*"(results|memories|conversations)"\s*:\s*\[')
 CANNOT_BE_STORED = re.compile("[\x00\ud800-\udfff]")
 SHOWN_TITLE = 80  # characters
 
 
 class Utterance(NamedTuple):
-    """A message of a conversation: `role`, `content`, and perhaps `id` and `timestamp`, as `remember/turns.py` reads them."""
+    """A message of a conversation: `role`, `content`, and perhaps `id` and `timestamp`, as `remember/turns.py` reads
+    them."""
 
     session: str
     message: Mapping[str, Any]
-    memory: str | None = None  # the id that its turn had in a store of ours
+    memory: str | None = None  # the id of its turn in the store of ours that wrote it
 
 
 class Titled(NamedTuple):
-    """What a conversation is called."""
+    """The title of a conversation."""
 
     session: str
     title: str
@@ -58,7 +59,7 @@ Item = Utterance | Titled | Draft | Link
 
 
 class Importer(Protocol):
-    """One program whose files can be read: a module."""
+    """One program whose files can be read; implemented by a module."""
 
     program: str
 
@@ -71,11 +72,12 @@ class Importer(Protocol):
 
 @dataclass(slots=True)
 class Values:
-    """The objects of a file: its lines, the elements of its list, or itself. Each reading begins anew."""
+    """The objects of a file: its lines, the elements of its list, or the file itself. Each iteration starts from the
+    beginning."""
 
     stream: Stream
     place: int = 0  # of the one that was read last
-    flaws: list[str] = field(default_factory=list)  # since somebody looked
+    flaws: list[str] = field(default_factory=list)  # since the last check
 
     @property
     def stem(self) -> str:
@@ -96,7 +98,7 @@ class Values:
             for place, value in self._read():
                 self.place = place
                 yield value
-        except Damaged as problem:  # of a list: nobody can tell where its next element begins
+        except Damaged as problem:  # in a list: nobody can tell where its next element begins
             raise Invalid(f"{self.stream.shown} cannot be read: {problem}; nothing was imported") from problem
 
     @property
@@ -152,7 +154,7 @@ def recognised(values: Values) -> Importer | None:
 
 
 def parts(importer: Importer, values: Values, memory: Memory) -> Iterator[Part]:
-    """What the file holds, as an import takes it."""
+    """The content of the file, as an import takes it."""
     reading = _Reading(importer.program, memory, values)
     for item in importer.read(values):
         yield from reading.flaws()
@@ -166,13 +168,13 @@ def parts(importer: Importer, values: Values, memory: Memory) -> Iterator[Part]:
 
 @dataclass(slots=True)
 class _Reading:
-    """A file on its way to turns, with the conversation that is being read."""
+    """Converts a file to turns, with the state of the conversation being read."""
 
     name: str
     memory: Memory
     values: Values
     session: str | None = None
-    captured: bool = False  # hooks have read this conversation already, and go on with it
+    captured: bool = False  # hooks have already read this conversation, and continue to
     title: str | None = None
     began: datetime | None = None
 
@@ -216,7 +218,7 @@ class _Reading:
                 yield self._entry(replace(turn, text=storable(turn.text), id=id, key=label(turn.key)))
 
     def end(self) -> Iterator[Entry]:
-        """The record of the conversation, once its turns are through."""
+        """The record of the conversation, after its last turn."""
         if self.session is not None and self.began is not None:
             title = (self.title or "without a title")[:SHOWN_TITLE]
             shown = storable(f"Session {self.session} of {self.name}: {title}")
@@ -232,7 +234,7 @@ class _Reading:
 
 
 def may_be_kept(message: Mapping[str, Any]) -> Mapping[str, Any]:
-    """A message without what is private in it, and without what others put into the words of its user."""
+    """A message without its private parts, and without what others put into the words of its user."""
     try:
         return _without_guests(public_message(message))
     except RecursionError:
@@ -262,18 +264,18 @@ def _cleaned(block: Any) -> Any:
 
 
 def storable(text: str) -> str:
-    """The text without what no store can hold, and no longer than one may be."""
+    """The text without what a store cannot hold, cut to the greatest length."""
     text = CANNOT_BE_STORED.sub("\ufffd", text)
     return text if len(text) <= checks.LONGEST_TEXT else text[: checks.LONGEST_TEXT - 1] + "…"
 
 
 def label(value: Any) -> str | None:
-    """A short text as a label, if it is one."""
+    """A short text as a label, if it is a valid one."""
     return value if isinstance(value, str) and not is_blank(value) and len(value) <= checks.LONGEST_LABEL else None
 
 
 def small(value: Any, most: int = 4000) -> Any:
-    """Something of a foreign file that may be kept as data: None where it is too large or too deep."""
+    """A value of a foreign file that may be kept as data: None if it is too large or too deep."""
     try:
         checks.data({"value": value})
         return value if len(json.dumps(value, default=str)) <= most else None
@@ -282,7 +284,7 @@ def small(value: Any, most: int = 4000) -> Any:
 
 
 def moment(value: Any) -> datetime | None:
-    """A time as a file tells it; None where it tells none that can be read."""
+    """A time as a file gives it; None if it gives none that can be read."""
     try:
         return utc(value) if isinstance(value, str) and value else None
     except (Invalid, ValueError, OverflowError):

@@ -22,7 +22,7 @@ def is_note(text: str) -> bool:
 
 
 def understood(entry: Entry) -> Entry:
-    """The memory as the grammar means it; as it is where it is none of both."""
+    """The memory as the grammar means it; unchanged if it is neither a fact nor a relation."""
     draft = entry.draft
     if fact := _FACT.fullmatch(draft.text):
         category, said = fact[1].lower(), fact[2]

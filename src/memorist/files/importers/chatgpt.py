@@ -1,7 +1,7 @@
 """ChatGPT: `conversations.json` of an export of one's data, or the zip that holds it.
 
-A conversation is a tree, because an answer can be asked for again: what is read is the way from its last message back to its first.
-What the program put in itself (its instructions, hidden messages, thoughts) is left out.
+A conversation is a tree, because an answer can be asked for again: the path from its last message back to the first is
+read. What the program itself put in (its instructions, hidden messages, thoughts) is left out.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -33,7 +33,7 @@ def read(values: Values) -> Iterator[Item]:
 
 
 def _way(mapping: Mapping[str, Any], last: Any) -> list[Mapping[str, Any]]:
-    """From the first message to the last one; of a conversation that does not name its last one, all of them in time."""
+    """From the first message to the last one; all messages by time, if a conversation does not name its last one."""
     if not isinstance(last, str) or last not in mapping:
         found = [node["message"] for node in mapping.values() if _holds(node)]
         return sorted(found, key=lambda message: _seconds(message) or 0.0)

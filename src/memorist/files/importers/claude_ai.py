@@ -26,7 +26,7 @@ def read(values: Values) -> Iterator[Item]:
 
 
 def _said(message: Mapping[str, Any]) -> dict[str, Any]:
-    """What was said, with what was attached to it; pictures by their names."""
+    """The words of a message with its attachments; pictures by their names."""
     blocks = message.get("content")
     content = list(blocks) if isinstance(blocks, list) and blocks else [message.get("text") or ""]
     for attached in _list(message, "attachments"):

@@ -1,8 +1,9 @@
 """Claude Code: `projects/<folder>/<session>.jsonl` below `~/.claude`, or `CLAUDE_CONFIG_DIR`.
 
-Lines have a type, and most types are no part of the conversation: only `user` and `assistant` are read, and titles. What the
-program itself said in the user's name (`isMeta`), what sub-agents said (`isSidechain`), and summaries of a compaction are left out,
-and so is what its shell, its tasks, hooks, channels and team mates put out, which it writes down as if the user had typed it.
+Lines have a type, and most types are not part of the conversation: only `user` and `assistant` are read, and titles.
+Left out is what the program itself said in the user's name (`isMeta`), what sub-agents said (`isSidechain`), summaries
+of a compaction, and the output of its shell, tasks, hooks, channels and team mates, which it records as if the user had
+typed it.
 """
 
 import re
@@ -18,7 +19,8 @@ _NOT_SAID = ("isMeta", "isSidechain", "isCompactSummary")
 # What a command of the program left behind in the user's words.
 _COMMANDS = re.compile(r"<(command-(?:name|message|args|contents))>.*?</\1>", re.DOTALL)
 
-# What begins so is all the program's: what a shell puts out may itself hold the end of such a block, and words behind it.
+# Text with such a beginning is all the program's: shell output may itself contain the end of such a block, and words
+# after it.
 _PUT_OUT = re.compile(
     r"\s*(?:<(?:bash-(?:input|stdout|stderr)|local-command-(?:stdout|stderr|caveat)|task-notification|teammate-message"
     r"|cross-session-message|channel|wake|tick|artifact-room-event|coordinator-(?:relay|task)|mcp-(?:resource|polling)-update"
@@ -58,7 +60,7 @@ def _message(line: Mapping[str, Any]) -> dict[str, Any] | None:
 
 
 def _typed(content: Any) -> Any:
-    """Without what the program wrote in the user's name; results of tools are blocks that say so themselves."""
+    """The text without what the program wrote in the user's name; results of tools are blocks that say so themselves."""
     if isinstance(content, str):
         return None if _PUT_OUT.match(content) else _COMMANDS.sub("", content)
     if isinstance(content, list):

@@ -1,8 +1,8 @@
 """Codex: `sessions/YYYY/MM/DD/rollout-<time>-<id>.jsonl` below `~/.codex`, or `CODEX_HOME`.
 
-The conversation is in the lines of type `response_item`; `event_msg` says the same again for the screen. What the program put in
-front of the user's words (the environment, instructions of the project) is left out, and so is what the developer said, and what
-commands, reviews and other agents put out, which it writes down in the user's name.
+The conversation is in the lines of type `response_item`; `event_msg` repeats it for the screen. Left out is what the
+program put before the user's words (the environment, instructions of the project), what the developer said, and the
+output of commands, reviews and other agents, which it records in the user's name.
 """
 
 import re
@@ -15,7 +15,8 @@ program = "codex"
 _LINES = ("session_meta", "response_item", "event_msg", "turn_context", "compacted", "world_state")
 _CALLS = ("function_call", "custom_tool_call")
 _RESULTS = ("function_call_output", "custom_tool_call_output")
-# What begins so is all the program's: what a command puts out may itself hold the end of such a block, and words behind it.
+# Text with such a beginning is all the program's: command output may itself contain the end of such a block, and words
+# after it.
 _INJECTED = re.compile(
     r"\s*(?:# AGENTS\.md instructions|Warning: The maximum number of unified exec|<(?:user_shell_command|user_action|turn_aborted"
     r"|skill|heartbeat|hook_prompt|image|permissions instructions|recommended_plugins"
@@ -64,7 +65,7 @@ def _injected(block: Any) -> bool:
 
 
 def _output(output: Any) -> str | list[Any] | None:
-    """What a call returned: a text, blocks, or an object with a text."""
+    """The result of a call: a text, blocks, or an object with a text."""
     if isinstance(output, Mapping):
         output = output.get("content") or output.get("output")
     return output if isinstance(output, str | list) else None

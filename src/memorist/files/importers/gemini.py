@@ -1,10 +1,11 @@
 """Gemini CLI: `tmp/<project>/chats/session-<time>-<id>.jsonl` below `~/.gemini`.
 
-The file is a log: a first line about the session, messages, each written again whenever something of it changes, `{"$set": …}`,
-which changes the first line or hands in messages, and `{"$rewindTo": id}`, by which the user takes back that message and all after
-it. It is replayed: first which line of each message counts, then those lines. A `$set` with fewer messages shortens what the
-model sees and takes nothing back: what was said was said. Files that the user named (`@README.md`) stand behind their words, and
-what a shell put out in words of its own; neither was typed.
+The file is a log: a first line about the session; messages, each written again whenever it changes; `{"$set": …}`,
+which changes the first line or supplies messages; and `{"$rewindTo": id}`, with which the user takes back that message
+and all after it. It is replayed: first to find the line of each message that counts, then to read those lines. A `$set`
+with fewer messages shortens what the model sees and takes nothing back: the messages were still said. After the user's
+words come the contents of files they named (`@README.md`), and the output of a shell as words of its own; neither was
+typed.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -29,7 +30,7 @@ def recognise(first: Sequence[Mapping[str, Any]]) -> bool:
 
 def read(values: Values) -> Iterator[Item]:
     counts = _replayed(values)
-    values.flaws.clear()  # they are told when it is read again
+    values.flaws.clear()  # they are reported when the file is read again
     session = values.stem
     for line in values:
         if isinstance(line.get("sessionId"), str):
@@ -40,7 +41,7 @@ def read(values: Values) -> Iterator[Item]:
 
 
 def _replayed(values: Values) -> dict[str, tuple[int, int]]:
-    """Where each message stands last, of those that were not taken back, in their order."""
+    """The last line of each message that was not taken back, in their order."""
     counts: dict[str, tuple[int, int]] = {}
     for line in values:
         if "$rewindTo" in line:
@@ -52,7 +53,7 @@ def _replayed(values: Values) -> dict[str, tuple[int, int]]:
 
 
 def _messages(line: Mapping[str, Any], number: int) -> Iterator[tuple[tuple[int, int], Mapping[str, Any]]]:
-    """The messages that a line holds: itself, or those of the session as a whole."""
+    """The messages in a line: itself, or those of the session as a whole."""
     change = line.get("$set")
     whole = change if isinstance(change, Mapping) else line
     inside = whole.get("messages")
@@ -78,7 +79,8 @@ def _said(message: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
 
 
 def _typed(content: Any) -> Any:
-    """Without what the program wrote in the user's name; what files say may itself hold their end, so all behind them goes."""
+    """The text without what the program wrote in the user's name. Files may contain the end mark themselves, so
+    everything after the beginning goes."""
     if isinstance(content, str):
         return "" if content.lstrip().startswith(_PUT_OUT) else content.partition(_FILES)[0]
     typed: list[Any] = []
@@ -94,7 +96,7 @@ def _typed(content: Any) -> Any:
 
 
 def _result(call: Mapping[str, Any]) -> str | None:
-    """What the call returned, as it was shown."""
+    """The result of the call, as it was shown."""
     if isinstance(call.get("resultDisplay"), str):
         return str(call["resultDisplay"])
     result = call.get("result")

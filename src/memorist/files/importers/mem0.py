@@ -1,4 +1,5 @@
-"""mem0: what `get_all` or an export gives, a list of memories or an object with such a list in `results` or `memories`.
+"""mem0: the result of `get_all` or of an export: a list of memories, or an object with such a list in `results` or
+`memories`.
 
 A memory of a user goes into that user's scope, any other into the project.
 """

@@ -1,8 +1,8 @@
 """Where coding agents keep the transcripts of a project.
 
-Without a path, those of this project's folder alone are read: a transcript of other work does not belong here. What names its
-folder is looked at: Claude Code by a folder's name, Codex by a transcript's first line, Gemini by a digest of the path or by
-its own list. With a path, all transcripts below it are read, and nothing outside it.
+Without a path, only those of this project's folder are read, because a transcript of other work does not belong here.
+Each agent records the folder in its own way: Claude Code in a folder's name, Codex in a transcript's first line, Gemini
+as a digest of the path or in its own list. With a path, all transcripts below it are read, and nothing outside it.
 """
 
 import hashlib
@@ -20,7 +20,8 @@ WHOLE = "name a folder or a file to import it whatever its project is"
 
 
 def transcripts(client: str, path: Path | None, root: Path, home: Path) -> list[Source]:
-    """The transcripts of that client below the path, or else those in its home that are of the project in that folder."""
+    """The transcripts of that client below the path, or else those in its home that belong to the project in that
+    folder."""
     files = _all(path, client) if path is not None else list(CLIENTS[client](root, home))
     if not files:
         where = readable(str(path or home))
@@ -30,7 +31,7 @@ def transcripts(client: str, path: Path | None, root: Path, home: Path) -> list[
 
 
 def passed_over(client: str, home: Path) -> str | None:
-    """What is said of transcripts in that home that are packed: which project they are of, only their content tells."""
+    """The note about packed transcripts in that home: only their content says which project they belong to."""
     packed = below(home, (".zst",)) if client == "codex" else []
     if not packed:
         return None
@@ -44,7 +45,7 @@ def _all(path: Path, client: str) -> list[Source]:
         return [Source(path, readable(path.name))]
     if not path.is_dir():
         raise Invalid(f"there is no folder {readable(str(path))}; name the transcripts of {client}, or their folder")
-    # What sub-agents said is no part of the conversation. Of what is packed it is said that it is not read.
+    # What sub-agents said is not part of the conversation. Packed files are reported as not read.
     return [
         source for source in below(path, (".jsonl", ".zst")) if "subagents" not in source.path.relative_to(path).parts
     ]
@@ -74,7 +75,7 @@ def _gemini(root: Path, home: Path) -> Iterator[Source]:
 
 
 def _named(file: Path, root: Path) -> str | None:
-    """What Gemini calls that folder."""
+    """Gemini's name for that folder."""
     try:
         projects = parsed(file.read_bytes()[:1_000_000]).get("projects", {})
         name = projects.get(str(root))
@@ -83,7 +84,7 @@ def _named(file: Path, root: Path) -> str | None:
     return name if isinstance(name, str) and re.fullmatch(r"[\w.-]+", name) and name.strip(".") else None
 
 
-# The variable that names its home, and where that is without it.
+# The variable that names its home, and the home without it.
 HOMES = {
     "claude-code": ("CLAUDE_CONFIG_DIR", ".claude"), "codex": ("CODEX_HOME", ".codex"), "gemini": (None, ".gemini"),
 }  # fmt: skip

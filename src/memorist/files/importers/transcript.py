@@ -27,13 +27,13 @@ def _is_line(line: Mapping[str, Any]) -> bool:
 
 
 def _memory(line: Mapping[str, Any]) -> str | None:
-    """The id of its turn: in the store that wrote the line it is there already."""
+    """The id of its turn, which the store that wrote the line already has."""
     id = line.get("memory")
     return id if isinstance(id, str) and IS_ID.fullmatch(id) else None
 
 
 def _said(line: Mapping[str, Any]) -> dict[str, Any]:
-    """A call and its result share an id, so the role tells them apart."""
+    """A call and its result share an id, so the role is needed to tell them apart."""
     role, about = line["role"], {"id": line["id"], "timestamp": line["timestamp"]}
     if role == "tool_call":
         use = {"type": "tool_use", "id": line["id"], "name": line.get("name"), "input": line.get("input")}

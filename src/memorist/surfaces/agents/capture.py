@@ -1,13 +1,14 @@
-"""What was said to and by a coding agent, out of the transcript that it writes: prompts as what a person typed, answers as an
-agent's word, results as a tool's.
+"""Reads what was said to and by a coding agent from the transcript that the agent writes: prompts count as typed by a
+person, answers as an agent's word, results as a tool's.
 
-The transcript is the source. It is read from where the last reading ended, as far as its lines are whole, a few hundred messages at
-a time, each kept once under its own id; so reading can stop at any moment and go on later, in any process. How far it was read is
-kept beyond the end of a session, so that one that is taken up again goes on there, and so is what was read last: where that is not
-there any more, the transcript was written anew, and is read from its beginning.
+The transcript is the source. Reading goes on where it last ended, as far as the lines are complete, a few hundred
+messages at a time, and each message is kept once under its own id. So reading can stop at any moment and continue
+later, in any process. The position is kept beyond the end of a session, so that reading a resumed session continues
+there. What was read last is kept too: if it is no longer at its position, the transcript was rewritten, and is read
+from its beginning.
 
-What stands between <private> and </private> is not kept, nor is what we put into a prompt ourselves, nor what helpers of the agent
-said. A transcript that cannot be read stops no other.
+Not kept: text between <private> and </private>, what we put into a prompt ourselves, and what subagents said. A
+transcript that cannot be read does not stop the others.
 """
 
 import json
@@ -37,21 +38,22 @@ from memorist.surfaces.agents import problems
 from memorist.surfaces.agents.moments import SURFACE
 from memorist.text.twins import CITED
 
-# Agents, and what imports their transcripts.
+# Agents, and the importers that read their transcripts.
 READ = {"claude-code": "claude_code", "codex": "codex", "gemini": "gemini"}
 MESSAGES_AT_ONCE = 200  # messages
-QUIET = 24 * 3600  # seconds
-TRANSCRIPT = "transcript"  # where a problem was, for `memorist doctor`
+QUIET = 24 * 3600  # seconds of silence after which a session counts as over
+TRANSCRIPT = "transcript"  # the place of a problem, for `memorist doctor`
 
 
 def recorder(memory: Memory) -> Memory:
-    """The memory through the door that saw a person type; what else a transcript says is lowered by who said it."""
+    """The memory with the rights of a surface that saw a person type; everything else in a transcript is ranked lower
+    by its speaker."""
     return memory.through(replace(memory.access, origin="recorded", surface=SURFACE))
 
 
 def note(memory: Memory, client: str, session: str, path: Path, ended: bool, since: str | None = None) -> None:
-    """Keeps that there is such a transcript, unless that is known. What a fork brings along from before `since` was said, and is
-    kept, in another session."""
+    """Notes that there is such a transcript, unless that is known. Messages from before `since` were copied by a fork:
+    they were said, and are kept, in another session."""
     store = memory._tools.store
     there = next((each for each in captures.known(store, memory.space, memory.home) if each.session == session), None)
     if there is None or there.path != path:
@@ -64,8 +66,8 @@ def note(memory: Memory, client: str, session: str, path: Path, ended: bool, sin
 
 
 def read_all(memory: Memory, seconds: float | None = None, session: str | None = None, close: bool = True) -> int:
-    """Reads what is new in the transcripts of this project, or of that session, for so long, but a few messages at least.
-    `close` says whether sessions that have ended are closed, which may take a model. → messages"""
+    """Reads what is new in the transcripts of this project, or of one session, until the time is up, but at least a few
+    messages. `close` says whether to close sessions that have ended, which may call a model. → messages"""
     until = None if seconds is None else time.monotonic() + seconds
     said, place, since = 0, (memory._tools.store, memory.space, memory.home), _since(memory)
     for capture in () if captures.left_out(*place) else captures.known(*place):
@@ -81,7 +83,7 @@ def read_all(memory: Memory, seconds: float | None = None, session: str | None =
 
 
 def keep(memory: Memory, client: str, session: str, messages: list[Any], compacts: bool) -> None:
-    """What an agent hands over itself, because it writes no transcript: each message once, under its own id."""
+    """Keeps what an agent hands over itself, because it writes no transcript: each message once, under its own id."""
     since = _since(memory)
     new = (each for each in messages if isinstance(each, Mapping) and not _older(each.get("timestamp"), since))
     cleaned = [_cleaned(each) for each in new]
@@ -95,15 +97,16 @@ def keep(memory: Memory, client: str, session: str, messages: list[Any], compact
 
 
 def _since(memory: Memory) -> str | None:
-    """When memory was last switched on, here or everywhere: what was said before that and was not read is passed over."""
+    """When memory was last switched on, here or everywhere. Unread messages from before that are skipped."""
     here = captures.taken_in(memory._tools.store, memory.space, memory.home)
     return max(filter(None, (here, settings.switched_on())), key=datetime.fromisoformat, default=None)
 
 
 def _read(memory: Memory, capture: Capture, until: float | None, close: bool, since: str | None) -> int:
-    """Reads one on. It is closed once its session has ended and nothing is left; one whose file is gone has ended."""
+    """Reads on in one transcript, and closes its session if that has ended and nothing is left to read. A missing file
+    counts as an end."""
     said = 0
-    # There are none of a session in which nothing was said, or that was thrown away.
+    # A session in which nothing was said, or that was discarded, has no messages.
     with closing(_messages(capture, since)) as found:
         while some := list(islice(found, MESSAGES_AT_ONCE)):
             _ingest(memory, [message for message, _ in some], capture)
@@ -112,13 +115,13 @@ def _read(memory: Memory, capture: Capture, until: float | None, close: bool, si
             _keep(memory, capture)
             if len(some) == MESSAGES_AT_ONCE and until is not None and time.monotonic() >= until:
                 return said
-    if close:  # else an agent waits
+    if close:  # else an agent is waiting
         _close(memory, _uses_counted(memory, capture))
     return said
 
 
 def _uses_counted(memory: Memory, capture: Capture) -> Capture:
-    """Counts what the answers that are new used of what their session was told."""
+    """Counts which of the memories told to the session its new answers used."""
     where = Where(memory.access).also("kind", "eq", "turn").also("session", "eq", capture.session)
     turns = memory._tools.store.find(where.also("number", "gt", capture.counted), Order("number", ascending=True))
     if not turns:
@@ -132,7 +135,7 @@ def _uses_counted(memory: Memory, capture: Capture) -> Capture:
 def _count_uses(memory: Memory, session: str, answers: list[Record]) -> None:
     agent, until = memory.through(replace(memory.access, origin="agent")), datetime.max.replace(tzinfo=UTC)
     told = memory._tools.store.receipts(memory.space, RENDERED_AT_MOST, session=session) if answers else []
-    for line in filter(lambda line: line.ids, told):  # the newest comes first
+    for line in filter(lambda line: line.ids, told):  # newest first
         said, until = _answers_to(line.at, until, answers), line.at
         with suppress(NotFound):  # some of it was erased since
             if said:
@@ -140,15 +143,16 @@ def _count_uses(memory: Memory, session: str, answers: list[Record]) -> None:
 
 
 def _answers_to(told: datetime, until: datetime, answers: list[Record]) -> str:
-    """An answer belongs to what was told last before it; to what was told earlier, if it cites that."""
+    """The answers that follow something told, until the next time something was told; and citations of it in later
+    answers."""
     said = [turn.text for turn in answers if told <= turn.times.at < until]
     later = (turn.text for turn in answers if turn.times.at >= until)
     return "\n".join([*said, *(cited for text in later for cited in CITED.findall(text))])
 
 
 def _close(memory: Memory, capture: Capture) -> None:
-    """Ends its session, if that is over: it said so, or an agent that was killed has said nothing for a day. One whose file was
-    never there may still begin."""
+    """Ends its session if that is over: the agent said so, or was killed and has been silent for a day, or the file is
+    gone. A session whose file never existed may still begin."""
     gone = not capture.path.is_file()
     quiet = not gone and time.time() - capture.path.stat().st_mtime > QUIET
     if not capture.ended and not (capture.read and (gone or quiet)):
@@ -184,12 +188,12 @@ def _keep(memory: Memory, capture: Capture) -> None:
 
 
 def _messages(capture: Capture, since: str | None) -> Generator[tuple[Mapping[str, Any], int], None, None]:
-    """The messages that were not read yet, each with where its line ends."""
+    """The messages not yet read, each with the position where its line ends."""
     if not capture.path.is_file():
         return
     tail = _Tail(Stream(Source(capture.path, readable(capture.path.name))), begin=capture.goes_on_at)
     for item in _importer(capture.client).read(tail):
-        if tail.place < tail.begin:  # said in the first line, and read before
+        if tail.place < tail.begin:  # from the first line, which was read before
             continue
         said = item.message.get("timestamp") if isinstance(item, Utterance) else None
         if isinstance(item, Utterance) and not _older(said, capture.since) and not _older(said, since):
@@ -217,7 +221,7 @@ def _storable(value: Any) -> Any:
 
 
 def _importer(client: str) -> Importer:
-    """Only the one that is needed: a hook has no time for the others."""
+    """Imports only the importer that is needed: a hook has no time for the others."""
     return cast(Importer, import_module(f"memorist.files.importers.{READ[client]}"))
 
 
@@ -231,8 +235,8 @@ def _older(said: Any, since: str | None) -> bool:
 
 
 class _Tail(Values):
-    """The whole lines of a transcript behind a byte; the last one may still be being written. The first line of all comes before
-    them, since in some it says where the rest was said."""
+    """The complete lines of a transcript after a position; the last line may still be in the making. The first line of
+    the file comes before them, because in some formats it says where the session took place."""
 
     __slots__ = ("begin", "end")
 
@@ -242,7 +246,7 @@ class _Tail(Values):
 
     def __iter__(self) -> Iterator[Mapping[str, Any]]:
         with opened(self.stream.source) as file:
-            if self.begin > file.seek(0, 2):  # it was written anew
+            if self.begin > file.seek(0, 2):  # the file was rewritten
                 self.begin = 0
             self.place = file.seek(0)
             yield from _object(file.readline(LONGEST_LINE) if self.begin else b"")
@@ -253,7 +257,7 @@ class _Tail(Values):
 
 
 def _object(line: bytes) -> Iterator[Mapping[str, Any]]:
-    """What a line holds; nothing in a torn one of a program that was killed, or in one that is too long."""
+    """The object in a line; empty for a line torn by a killed program, and for one that is too long."""
     try:
         found = json.loads(line)
     except (ValueError, RecursionError):
@@ -263,7 +267,7 @@ def _object(line: bytes) -> Iterator[Mapping[str, Any]]:
 
 
 def _whole_lines(file: IO[bytes]) -> Iterator[tuple[bytes, int]]:
-    """Lines that have an end, each with its size; of one that is too long, its beginning."""
+    """Lines that have an end, each with its size; of a line that is too long, only its beginning."""
     while line := file.readline(LONGEST_LINE):
         size, last = len(line), line
         while not last.endswith(b"\n") and (last := file.readline(LONGEST_LINE)):

@@ -1,7 +1,8 @@
-"""Which agents there are, as data: where each keeps its settings, and in which shape it wants hooks and servers of tools.
+"""The supported agents, as data: where each keeps its settings, and the format it wants for hooks and tool servers.
 
-An entry is ours by its mark: a hook that runs `memorist hook CLIENT …`, a server called `memorist` that runs `memorist mcp`. Two
-files are ours as a whole, by their names: the plugin of OpenCode, which has no other hooks, and the command `/memorist`.
+An entry is ours by its mark: a hook that runs `memorist hook CLIENT …`, a server called `memorist` that runs `memorist
+mcp`. Two files are ours as a whole, by their names: the plugin of OpenCode, which has no other hooks, and the command
+`/memorist`.
 """
 
 import os
@@ -18,20 +19,21 @@ from memorist.lazy import dataclass
 MEMORIST = "memorist"
 DESK = "desk"  # the project of an application that works in no folder
 Moment = Literal["start", "prompt", "compact", "stop", "end", "helper"]
-HOOK_SECONDS = 10  # after which an agent ends a hook; it is done in a fraction of one
-AT_THE_END = 3  # seconds: nobody waits longer for a session that is over, and Codex says so
+HOOK_SECONDS = 10  # seconds after which an agent ends a hook; a hook needs a fraction of one
+AT_THE_END = 3  # seconds: nobody waits longer for a session that is over, and Codex warns of hooks that do
 _HOOK = re.compile(r"""^"?(?:\S*[\\/])?memorist(?:\.exe)?"?\s+hook\s+([\w-]+)\s""")
 
 
 @dataclass(frozen=True, slots=True)
 class Hooks:
-    """A file with hooks: the list of each event lies below `hooks`; or one that is ours as a whole, with all of them."""
+    """A file with hooks: either the list of each event lies below `hooks`, or the whole file is ours and has all of
+    them."""
 
-    user: tuple[str, ...]  # below the agent's own folder
-    project: tuple[str, ...]  # below a project's
+    user: tuple[str, ...]  # path below the agent's own folder
+    project: tuple[str, ...]  # path below a project's folder
     events: Mapping[Moment, str]
-    entry: Callable[[str, Moment], Any] | None = None  # None: the file is ours
-    head: tuple[str, Any] | None = None  # a member that the file needs beside them
+    entry: Callable[[str, Moment], Any] | None = None  # None: the whole file is ours
+    head: tuple[str, Any] | None = None  # a member that the file needs besides the hooks
     said: Callable[[Mapping[str, Any]], Mapping[str, Any]] = lambda given: (
         given
     )  # what it hands over, in the fields of Claude Code
@@ -43,7 +45,7 @@ class Hooks:
 
 @dataclass(frozen=True, slots=True)
 class Slash:
-    """A file that is ours, and becomes the command `/memorist`."""
+    """A file of ours that becomes the command `/memorist`."""
 
     user: tuple[str, ...]
     project: tuple[str, ...]
@@ -52,18 +54,18 @@ class Slash:
 
 @dataclass(frozen=True, slots=True)
 class Servers:
-    """A file that lists servers of tools."""
+    """A file that lists tool servers."""
 
     user: tuple[str, ...]
     project: tuple[str, ...] | None
-    path: tuple[str, ...]  # of the member that lists them
+    path: tuple[str, ...]  # the member that lists them
     entry: Mapping[str, Any]
-    command: tuple[str, ...] | None = None  # the agent's own, which adds a server for this user
+    command: tuple[str, ...] | None = None  # the agent's own command, which adds a server for this user
 
 
 @dataclass(frozen=True, slots=True)
 class Agent:
-    """One agent. Its `folder` lies in the user's, unless the variable names another."""
+    """One agent. Its `folder` lies in the user's home, unless the variable names another."""
 
     name: str
     title: str
@@ -75,7 +77,7 @@ class Agent:
     command: Slash | None = None
 
     def home(self) -> Path:
-        """Its own folder; where there is no user's folder either, that is said."""
+        """Its own folder; raises if the user has no home folder either."""
         named = self._named()
         try:
             return Path(named) if named else Path.home() / self.folder
@@ -86,32 +88,32 @@ class Agent:
         return os.environ.get(self.variable) if self.variable else None
 
     def file(self, of: "Hooks | Servers | Slash", project: Path | None) -> Path:
-        """Where the hooks or servers of this user are listed, or those of a project."""
+        """The file that lists the hooks or servers of this user, or of a project."""
         if project is not None:
             if of.project is None:
                 raise Invalid(f"{self.title} has no settings of a project; leave --project out")
             return project.joinpath(*of.project)
-        # What lies beside its folder lies in it where the user named the folder.
+        # A path beside its folder moves into the folder where the user has named one.
         parts = of.user[1:] if of.user[0] == ".." and self._named() else of.user
         return Path(os.path.normpath(self.home().joinpath(*parts)))
 
     def fits(self, project: Path | None) -> bool:
-        """Whether it has settings for this user, which all have, or of a project."""
+        """Whether it has settings for this user, which all agents have, or for a project."""
         return project is None or self.servers.project is not None
 
     def is_here(self) -> bool:
-        """Whether it is installed, as far as can be seen: its program, or its folder."""
+        """Whether it seems to be installed: its program or its folder is there."""
         return bool(self.program and shutil.which(self.program)) or self.home().is_dir()
 
 
 def is_hook(command: object, client: str) -> bool:
-    """Whether that command is a hook of ours for that agent, of this installation or another."""
+    """Whether that command is a hook of ours for that agent, from this installation or another."""
     found = _HOOK.match(f"{command} ") if isinstance(command, str) else None
     return found is not None and found[1] == client
 
 
 def commands_in(entry: object) -> list[str]:
-    """The commands that an entry of an event runs, in either shape."""
+    """The commands that an entry of an event runs, in either format."""
     if not isinstance(entry, Mapping):
         return []
     inner = entry.get("hooks")
@@ -120,7 +122,7 @@ def commands_in(entry: object) -> list[str]:
 
 
 def is_server(entry: object) -> bool:
-    """Whether that server is ours, of this installation or another."""
+    """Whether that server is ours, from this installation or another."""
     if not isinstance(entry, Mapping):
         return False
     command, args = entry.get("command"), entry.get("args", [])
@@ -129,7 +131,7 @@ def is_server(entry: object) -> bool:
 
 
 def _nested(unit: int = 1, **more: Any) -> Callable[[str, Moment], Any]:
-    """The shape of Claude Code, which others took over; some count in parts of a second."""
+    """Claude Code's format, which others adopted; some of them count in milliseconds."""
 
     def entry(command: str, moment: Moment) -> Any:
         timeout = unit * (AT_THE_END if moment == "end" else HOOK_SECONDS)
@@ -139,13 +141,14 @@ def _nested(unit: int = 1, **more: Any) -> Callable[[str, Moment], Any]:
 
 
 def _said_by_cursor(given: Mapping[str, Any]) -> Mapping[str, Any]:
-    """It says which conversation and which folders of the window, and starts hooks of a user in its own folder."""
+    """Cursor's fields: it names the conversation and the folders of the window, and starts a user's hooks in its own
+    folder."""
     roots = given.get("workspace_roots")
     folder = roots[0] if isinstance(roots, list) and roots else given.get("cwd")
     return {**given, "session_id": given.get("conversation_id", given.get("session_id")), "cwd": folder}
 
 
-# Where applications keep their settings, in the user's folder.
+# Where applications keep their settings, in the user's home.
 _APPLICATIONS = {"darwin": "Library/Application Support", "win32": "AppData/Roaming"}.get(sys.platform, ".config")
 STDIO = {"command": MEMORIST, "args": ["mcp"]}
 _CLAUDE: Mapping[Moment, str] = {
@@ -155,7 +158,7 @@ _CLAUDE: Mapping[Moment, str] = {
 _GEMINI: Mapping[Moment, str] = {
     "start": "SessionStart", "prompt": "BeforeAgent", "compact": "PreCompress", "stop": "AfterAgent", "end": "SessionEnd",
 }  # fmt: skip
-# At its other events nothing that a hook says reaches its model, and no transcript of it is read.
+# At its other events nothing that a hook says reaches its model, and its transcript is not read.
 _CURSOR: Mapping[Moment, str] = {"start": "sessionStart"}
 _OPENCODE: Mapping[Moment, str] = {
     "start": "session.created", "prompt": "chat.message", "compact": "experimental.session.compacting", "stop": "session.idle",

@@ -1,16 +1,16 @@
-"""What a coding agent is told at a moment of its day. It hands over JSON and gets JSON, or nothing.
+"""What a coding agent is told at each moment of its session. It hands over JSON and gets JSON, or nothing.
 
-    start, helper   what holds whatever is asked: pins, standing preferences, conventions, where the last session was; in an order
-                    that stays, so that the prompt's cache holds
+    start, helper   what applies to every request: pins, standing preferences, conventions, where the last session ended; in a
+                    stable order, so that the prompt cache stays valid
     prompt          what matters for this prompt and was not shown in this session, unless it changed since; often nothing
-    stop, end       nothing is told, and it is only noted that there is a transcript (`capture`)
-    compact         the transcript is read, and what lasts is kept before the agent forgets it
+    stop, end       tells nothing, and only notes that there is a transcript (`capture`)
+    compact         reads the transcript, and keeps what lasts before the agent forgets it
 
-A start first reads for a moment in the transcripts of sessions before it, closes those that are over, so that it can tell where the
-last one was, and notes its own: an agent that is killed says no end.
+A start first reads briefly in the transcripts of earlier sessions and closes those that are over, so that it can say
+where the last one ended. It also notes its own, because an agent that is killed reports no end.
 
-An agent waits for its hooks. So what nobody needs to look up is decided here, before anything large is imported; a prompt is only
-answered; and no model is asked, and no other writer waited for long (`moments`).
+An agent waits for its hooks. So whatever needs no lookup is decided here, before any large import. A prompt is only
+answered, no model is asked, and no other writer is waited for long (`moments`).
 """
 
 import json
@@ -39,7 +39,7 @@ def moment_of(client: Agent, event: str) -> Moment:
 
 
 def answer(client: str, event: str, raw: bytes, say: Callable[[str], None], began: float = math.inf) -> None:
-    """Says a JSON document in the shape that this agent reads, or nothing."""
+    """Prints a JSON document in the format that this agent reads, or nothing."""
     if client not in CLIENTS:
         raise Invalid(f"there is no agent {client[:60]!r}; agents are {', '.join(CLIENTS)}")
     agent = CLIENTS[client]
@@ -53,7 +53,7 @@ def answer(client: str, event: str, raw: bytes, say: Callable[[str], None], bega
 
 
 def _as_typed(given: Mapping[str, Any]) -> Mapping[str, Any]:
-    """With the prompt as its user wrote it, and without what is private in it: nothing behind this sees that."""
+    """The event with the prompt as its user wrote it, minus its private parts: no code after this sees those."""
     prompt = given.get("prompt")
     return {**given, "prompt": without_injected(without_private(prompt))} if isinstance(prompt, str) else given
 
@@ -68,9 +68,10 @@ def _object(raw: bytes) -> Mapping[str, Any]:
 
 
 def _needs_nothing(moment: Moment, given: Mapping[str, Any]) -> bool:
-    """What the agent says to itself, commands, and small talk: looked at before anything is opened."""
+    """Whether the event needs no answer: what the agent says to itself, commands, small talk. Checked before anything
+    is opened."""
     if moment != "prompt":
-        return moment != "helper" and "agent_id" in given  # what helpers of an agent do is not written down
+        return moment != "helper" and "agent_id" in given  # what subagents do is not recorded
     prompt = given.get("prompt")
     if not isinstance(prompt, str) or given.get("source") not in TYPED:
         return True

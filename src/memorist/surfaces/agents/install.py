@@ -1,15 +1,15 @@
 """Our lines in the settings of agents: put in without touching another byte, and taken out without a trace.
 
-What was done is noted in `installed.json` beside the user's settings: for each file what we added, how it was before, and a
-digest of how we left it. So `remove` gives a file back byte for byte where nobody else has changed it since, and takes only our
-entries out where somebody has; and an entry that the user took out is not put in again. A file that cannot be read is named
-with its line and left alone. Of two installations at once one waits.
+`installed.json` beside the user's settings records for each file what we added, how it was before, and a digest of how
+we left it. So `remove` restores a file byte for byte if nobody else has changed it since, and otherwise takes out only
+our entries. An entry that the user took out is not put in again. A file that cannot be read is reported with its line
+and left alone. Of two simultaneous installations one waits.
 
-A file that is ours as a whole (`skills`) is written where none is, follows a newer version of ours as long as nobody else changed
-it, and is removed again with the folders that were made for it.
+A file that is ours as a whole (`skills`) is written where none exists, is updated with newer versions as long as nobody
+else changed it, and is removed again with the folders that were made for it.
 
-A server of tools is added by the agent's own command where its file is the program's and not the user's, or where that command
-keeps remarks (docs/why/0060-in-the-settings-of-others.md).
+A tool server is added by the agent's own command if the file belongs to the program and not to the user, or if that
+command keeps comments (docs/why/0060-in-the-settings-of-others.md).
 """
 
 import hashlib
@@ -45,30 +45,30 @@ from memorist.surfaces.agents.clients import (
 )
 from memorist.text import toml
 
-SERVER = "server"  # the name of that entry; those of hooks are their events
-WAIT_FOR_OTHERS = 30.0  # seconds for another installation, and for a program of an agent
+SERVER = "server"  # the name of that entry; the entries of hooks are named after their events
+WAIT_FOR_OTHERS = 30.0  # seconds to wait for another installation, and for a program of an agent
 READ_AGAIN = 5  # times that a file is read again because somebody saved it meanwhile
 EMPTY = "{}\n"
-LARGEST_SETTINGS = 256_000_000  # bytes: Claude Code keeps what was said in its settings, and some have 65 MB of it
+LARGEST_SETTINGS = 256_000_000  # bytes: Claude Code keeps conversations in its settings; some have 65 MB of them
 Place = Hooks | Servers | Slash
 
 
 @dataclass(frozen=True, slots=True)
 class Installed:
-    """What was done to one file. `before` is a copy of it, None where it was not there or is not known any more."""
+    """What was done to one file. `before` is a copy of it, None if it was not there or is no longer known."""
 
     client: str
     entries: tuple[str, ...]
     after: str
     before: str | None = None
-    made: bool = False  # the file was not there
-    holders: tuple[str, ...] | None = None  # what we made in it to hold our entries; None where that is not known
-    folders: tuple[str, ...] = ()  # which we made for it
+    made: bool = False  # the file was not there before
+    holders: tuple[str, ...] | None = None  # containers that we made for our entries; None where that is not known
+    folders: tuple[str, ...] = ()  # folders that we made for it
 
 
 @dataclass(frozen=True, slots=True)
 class FileChange:
-    """What would become of one file; `command` is the agent's own, which makes the change instead."""
+    """A planned change of one file; `command` is the agent's own, which makes the change instead."""
 
     file: Path
     client: str
@@ -85,7 +85,7 @@ class FileChange:
         return self.before != self.after or self.command is not None
 
     def diff(self) -> list[str]:
-        """The lines that change, and no others: what stands beside them may be nobody's business."""
+        """Only the lines that change: the lines around them may be private."""
         if self.command is not None:
             return [f"$ {' '.join(self.command)}"]
         before, after = ((text or b"").decode("utf-8", "replace").splitlines() for text in (self.before, self.after))
@@ -123,8 +123,8 @@ def install(client: Agent, project: Path | None = None, hooks: bool = True, serv
 def _perform(
     make: Callable[[], list[FileChange]], note: "Callable[[_Book, FileChange, FileChange], None]"
 ) -> list[FileChange]:
-    """Makes the changes one file at a time, and notes each before the next. What somebody saved meanwhile is read again first.
-    Folders go last: one that was made for the first file may hold the others."""
+    """Makes the changes one file at a time, and records each before the next. A file saved meanwhile is read again
+    first. Folders go last: one that was made for the first file may hold the others."""
     made: list[FileChange] = []
     with _book() as book:
         for _ in range(READ_AGAIN):
@@ -142,7 +142,7 @@ def _perform(
 
 
 def _done(change: FileChange) -> FileChange | None:
-    """The change as it was made; None if the file is another by now."""
+    """The change as it was made; None if the file has changed by now."""
     if change.command is not None:
         return _run(change)
     if change.after is None:
@@ -155,7 +155,7 @@ def _done(change: FileChange) -> FileChange | None:
 
 
 def _must_be_found(client: Agent) -> None:
-    """An agent calls us by name, since a path dies with the environment it leads into."""
+    """Agents call us by name, because a path becomes invalid with the environment it points into."""
     if shutil.which(MEMORIST) is None:
         raise Refused(
             f"`{MEMORIST}` is not on the PATH, where {client.title} looks for it; install it there (`pipx install {MEMORIST}`, or "
@@ -164,7 +164,8 @@ def _must_be_found(client: Agent) -> None:
 
 
 def _real(file: Path, project: Path | None) -> Path:
-    """The file behind the name. Links of a user's own are followed, those of a project only inside of it: it may be cloned."""
+    """The real file behind the name. A user's own links are followed; those of a project only inside it, because it may
+    be cloned."""
     real = Path(os.path.realpath(file))
     if project is not None and not real.is_relative_to(os.path.realpath(project)):
         raise Refused(f"{file} leads to {real}, outside of its folder and its project; name that file itself")
@@ -196,7 +197,7 @@ def _own_text(of: Hooks | Slash, client: Agent) -> bytes:
 
 
 def _with_own(change: FileChange, of: Hooks | Slash, client: Agent, known: "_Book") -> FileChange:
-    """A file that is ours. What somebody else wrote under that name, or made of ours, stays."""
+    """The change to a file of ours. A file that somebody else wrote under that name, or changed, stays."""
     text, noted = _own_text(of, client), known.files.get(str(change.file))
     if change.before == text:
         return change
@@ -227,7 +228,7 @@ def _with_hooks(change: FileChange, hooks: Hooks, client: Agent, known: "_Book")
 
 
 def _not_put_in(file: Path, event: str, wanted: str, there: Sequence[str], known: "_Book") -> str | None:
-    """Why a hook is not put in, where it is not simply there."""
+    """Why a hook is not added, unless it is simply there already."""
     if any(each != wanted for each in there):
         return f"{file} runs another {MEMORIST} at {event} ({there[0]}); it stays, `{MEMORIST} uninstall` removes it"
     if not there and known.has(file, event):
@@ -236,7 +237,7 @@ def _not_put_in(file: Path, event: str, wanted: str, there: Sequence[str], known
 
 
 def ours(found: Any, event: str, client: Agent) -> list[str]:
-    """The commands of ours that run at that event."""
+    """Our commands that run at that event."""
     commands = [command for entry in _listed(found, event) for command in commands_in(entry)]
     return [command for command in commands if is_hook(command, client.name)]
 
@@ -295,7 +296,8 @@ def _with_table(change: FileChange, servers: Servers) -> bytes:
 
 
 def _grown(after: bytes, servers: Servers, file: Path) -> dict[str, Any]:
-    """What it says with our table, though a table that stands on one line is closed to others."""
+    """What the file says with our table added. Refuses a file that has the list as an inline table, to which TOML
+    allows no additions."""
     try:
         return _table(whole.text_of(after, file), file)
     except Invalid:
@@ -312,7 +314,7 @@ def _table(text: str, file: Path) -> dict[str, Any]:
 
 
 def _must_say(found: dict[str, Any], wanted: dict[str, Any], file: Path) -> None:
-    """What is written must say what was meant, and nothing that others wrote may be gone."""
+    """Checks the text to be written: it must say what was meant, and must lose nothing that others wrote."""
     if found != wanted:
         raise Refused(f"{file} is written in a way in which our lines cannot be told from others; change it by hand")
 
@@ -328,7 +330,7 @@ def _make_folder(file: Path) -> list[str]:
 
 
 def _run(change: FileChange) -> FileChange:
-    """Lets the agent's own command make the change, and looks at what became of the file."""
+    """Lets the agent's own command make the change, and checks what became of the file."""
     words = change.command or ()
     try:
         done = subprocess.run(words, capture_output=True, text=True, timeout=WAIT_FOR_OTHERS, stdin=subprocess.DEVNULL)
@@ -346,21 +348,21 @@ def _run(change: FileChange) -> FileChange:
 
 
 def removal(client: Agent, project: Path | None = None) -> list[FileChange]:
-    """What taking our entries out would change: of every file that was noted, and of those where they would be. One that cannot be
-    read or written keeps no other from it."""
+    """What removing our entries would change: in every recorded file, and in those where they would be. A file that
+    cannot be read or written does not stop the others."""
     book = _Book.read()
     return [_tried_without(client, file, of, book) for file, of in _places(client, project).items()]
 
 
 def remove(client: Agent, project: Path | None = None) -> list[FileChange]:
-    """Makes these changes, as far as they can be made, and then raises what kept a file from it. → those that were made"""
+    """Makes these changes as far as possible, and then raises what stopped a file. → those that were made"""
     made = _perform(lambda: removal(client, project), _forget)
     must_all(made)
     return made
 
 
 def must_all(changes: Sequence[FileChange]) -> None:
-    """Raises why a file stays as it is, where one does."""
+    """Raises the reason why a file stays as it is, if one does."""
     failed = [change.failed for change in changes if change.failed is not None]
     if failed:
         said = "; ".join(map(str, failed))
@@ -393,13 +395,13 @@ def _places(client: Agent, project: Path | None) -> dict[Path, tuple[Place, ...]
 
 
 def entries_of(client: Agent, project: Path | None = None) -> list[str]:
-    """Which entries of ours there are now: events with a hook, and the server."""
+    """Our entries that are there now: events with a hook, and the server."""
     places = _places(client, project)
     return [entry for file, of in places.items() for entry in _entries_in(_content(file), file, client, of)]
 
 
 def _entries_in(content: bytes | None, file: Path, client: Agent, of: Sequence[Place]) -> list[str]:
-    """Those in such a file, which holds hooks, servers, or both; one that is ours has all of its own, in whatever version."""
+    """Our entries in a file with hooks, servers, or both. A file that is ours has all of its own, in whatever version."""
     found: list[str] = []
     change = FileChange(file, client.name, None, content)
     for each in of:
@@ -414,7 +416,7 @@ def _entries_in(content: bytes | None, file: Path, client: Agent, of: Sequence[P
 
 
 def _holders_made(before: bytes | None, after: bytes | None, file: Path, client: Agent) -> tuple[str, ...]:
-    """The members that hold our entries and were not there before, each as its path."""
+    """The containers of our entries that were not there before, each as its path."""
     if file.suffix != ".json":
         return ()
     old, new = (splice.read(whole.text_of(content or b"", file) or EMPTY, file) for content in (before, after))
@@ -463,7 +465,7 @@ def _without_one(change: FileChange, of: Place, client: Agent, holders: Sequence
 
 
 def _without_hooks(text: str, client: Agent, file: Path, holders: Sequence[str] | None) -> str:
-    """Without our hooks, and the lists and the member that we made for them, if they hold nothing else."""
+    """Takes out our hooks, and the lists and the member that we made for them if they are empty now."""
     found = splice.read(text, file)
     events = splice.at(found, ("hooks",))
     if not events or not isinstance(events, Mapping):
@@ -480,13 +482,13 @@ def _without_hooks(text: str, client: Agent, file: Path, holders: Sequence[str] 
 
 
 def _without_holder(text: str, path: tuple[str, ...], file: Path, holders: Sequence[str] | None) -> str:
-    """Without what held our entries and is empty now. One that was there before us stays as it was."""
+    """Takes out the container of our entries if it is empty now and we made it."""
     made = holders is None or "/".join(path) in holders
     return splice.take(text, path, file) if made and splice.at(splice.read(text, file), path) in ({}, []) else text
 
 
 def _to_take(entries: list[Any], event: str, client: Agent) -> Iterator[tuple[splice.Step, ...]]:
-    """Our entries of an event, the last one first; of an entry to which somebody added a hook, only ours."""
+    """Our entries of an event, the last one first; if somebody added a hook to an entry, only our hook in it."""
     for number, entry in reversed([*enumerate(entries)]):
         inner = entry.get("hooks") if isinstance(entry, Mapping) else None
         hooks = inner if isinstance(inner, list) else []
@@ -511,11 +513,11 @@ def _without_server(text: str, servers: Servers, file: Path, holders: Sequence[s
 
 
 def _without_table(text: str, servers: Servers, file: Path) -> str:
-    """Without our table and the blank line before it. Remarks stay, wherever they are."""
+    """Takes out our table and the blank line before it. Comments stay, wherever they are."""
     left = "".join(_lines_without(text.splitlines(keepends=True), (*servers.path, MEMORIST)))
     wanted, found = _table(text, file), _table(left, file)
     _inner(wanted, servers.path).pop(MEMORIST)
-    for each in (wanted, found):  # a table that only holds tables is there as long as it has one
+    for each in (wanted, found):  # a table that only holds tables exists as long as it has one
         if not _inner(each, servers.path):
             _inner(each, servers.path[:-1]).pop(servers.path[-1], None)
     _must_say(found, wanted, file)
@@ -566,7 +568,7 @@ def _installed(each: dict[str, Any]) -> Installed:
 
 
 def _has_ours(change: FileChange) -> bool:
-    """Whether entries of ours were in the file before that change. In a file that is ours as a whole there were none."""
+    """Whether the file had entries of ours before that change. A file that is ours as a whole had none."""
     agent = CLIENTS[change.client]
     if change.before is None:
         return False
@@ -576,11 +578,11 @@ def _has_ours(change: FileChange) -> bool:
 
 @dataclass(slots=True)
 class _Book:
-    """`installed.json`, and the folder with how files were before."""
+    """`installed.json`, and the folder with the original files."""
 
     folder: Path
     files: dict[str, Installed]
-    forgotten: set[str] = field(default_factory=set)  # folders that were made for files which are forgotten
+    forgotten: set[str] = field(default_factory=set)  # folders made for files that are no longer recorded
 
     @classmethod
     def read(cls) -> "_Book":
@@ -607,14 +609,15 @@ class _Book:
         return _content(self.folder / "before" / noted.before) if noted.before else None
 
     def note(self, change: FileChange, done: FileChange) -> None:
-        """How it was before we first changed it is kept as long as nobody else changes it."""
+        """Records a change. The original of a file is kept from our first change on, as long as nobody else changes the
+        file."""
         if not change.is_one:
             return
         old = self.files.get(str(change.file))
         entries = tuple(dict.fromkeys((*(old.entries if old else ()), *done.entries)))
         holders: tuple[str, ...] | None
         holders = _holders_made(change.before, done.after, change.file, CLIENTS[change.client])
-        if old is not None:  # one that an older version noted says nothing of them
+        if old is not None:  # a record by an older version says nothing about them
             holders = None if old.holders is None else (*old.holders, *holders)
         if old is not None and old.after == _digest(change.before):
             before, made = old.before, old.made
@@ -635,13 +638,14 @@ class _Book:
         self.forgotten.update(noted.folders if noted else ())
         if self.files:
             return self._write()
-        # Nothing of ours is anywhere any more. The lock stays: two could hold two of them.
+        # None of our entries is left anywhere. The lock file stays: if it were removed, two processes could each hold
+        # one.
         (self.folder / "installed.json").unlink(missing_ok=True)
-        with suppress(OSError):  # there is none, or somebody put something into it
+        with suppress(OSError):  # it is missing, or somebody put something into it
             (self.folder / "before").rmdir()
 
     def remove_folders(self) -> None:
-        """Those of forgotten files, the innermost first."""
+        """Removes the folders made for files that are no longer recorded, the innermost first."""
         for folder in sorted(self.forgotten, key=len, reverse=True):
             with suppress(OSError):  # somebody put something into it
                 Path(folder).rmdir()
@@ -661,7 +665,7 @@ class _Book:
 
 @contextmanager
 def _book() -> Iterator[_Book]:
-    """The book, while nobody else writes in it."""
+    """Yields the book, locked against other writers."""
     folder = _Book.read().folder
     create_private(folder / "installed.lock")
     with locked(folder / "installed.lock", WAIT_FOR_OTHERS, what="what is installed"):

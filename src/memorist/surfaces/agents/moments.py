@@ -1,4 +1,4 @@
-"""What is told and kept at a moment of an agent's day, once it is clear that something is (`hooks`)."""
+"""What is told and kept at a moment of an agent's session, once `hooks` has decided that there is something to do."""
 
 import json
 import logging
@@ -35,14 +35,14 @@ from memorist.worth import TYPED
 
 SURFACE = "hook"
 TELLS = ("start", "prompt", "helper")  # moments at which something may be told
-WAIT = 0.25  # seconds for another writer; an agent waits for all of it
-READING = 0.05  # seconds that a session which starts reads in the transcripts of others
-CLOSING = 0.15  # seconds of a start after which no other session is read or closed
-EMBEDDING = 0.03  # seconds of a prompt for what a start has kept without vectors; the rest waits for the next
-COMPACTING = 5.0  # seconds that are read before a compaction; what is left is read later
-HEAD_LINES, HEAD_BYTES = 50, 1 << 20  # lines of a transcript, and bytes of each, in which its folder is looked for
-FEW = 3  # memories at a prompt, where chances are known (docs/why/0072)
-ENOUGH, FURTHER = 0.05, 0.1  # the chance that the best of them needs, and each other one
+WAIT = 0.25  # seconds to wait for another writer; the agent waits for all of it
+READING = 0.05  # seconds that a starting session spends reading other transcripts
+CLOSING = 0.15  # seconds into a start after which no other session is read or closed
+EMBEDDING = 0.03  # seconds of a prompt for memories that a start kept without vectors; the rest waits for the next
+COMPACTING = 5.0  # seconds of reading before a compaction; the rest is read later
+HEAD_LINES, HEAD_BYTES = 50, 1 << 20  # lines of a transcript, and bytes of each, that are searched for its folder
+FEW = 3  # memories at a prompt, where probabilities are known (docs/why/0072)
+ENOUGH, FURTHER = 0.05, 0.1  # the probability that the best memory needs, and each further one
 START = (
     Lane("pinned", 0.3),
     Lane("preferences", 0.2),
@@ -50,12 +50,12 @@ START = (
     Lane("summaries", 0.3, ceiling=350),
 )
 WITHOUT_TURNS = Profile("hook", turns=0)  # the agent has its own turns
-logging.getLogger("memorist").addHandler(logging.NullHandler())  # else warnings are written to the agent's screen
+logging.getLogger("memorist").addHandler(logging.NullHandler())  # else warnings would show on the agent's screen
 
 
 def answer(agent: Agent, moment: Moment, given: Mapping[str, Any], say: Callable[[str], None], began: float) -> None:
-    """Looks at transcripts, where it does at all, and says what there is to say, both in the project in which the session began: a
-    start tells where the session before it was."""
+    """Reads transcripts if the moment calls for it, and answers, both in the project in which the session began: a
+    start says where the session before it ended."""
     if settings.off_because():
         return
     folder = given.get("cwd")
@@ -81,7 +81,7 @@ def _answer(
             _begun(memory, agent, given, now.isoformat() if _forgets(agent, moment, given) else None)
             if not out:
                 _captured(memory, agent, moment, given)
-    finally:  # whatever is the matter with transcripts
+    finally:  # whatever goes wrong with transcripts
         try:
             told = _told(memory, agent, moment, given, began) if moment in TELLS and not out else ""
             if told:
@@ -91,8 +91,8 @@ def _answer(
 
 
 def _began_in(memory: Memory, agent: Agent, given: Mapping[str, Any]) -> Path:
-    """Where that session began, as it was noted, or as its transcript says; else where it is. The agent's folder is where its
-    last command went, and may be in another project by now."""
+    """Where that session began, as noted or as its transcript says; else the current folder. The agent's folder is that
+    of its last command, which may be in another project by now."""
     session = _session(given)
     known = None if session is None else captures.began(agent.name, session, memory._tools.store, memory.space)
     return known.folder if known else _first_folder(given.get("transcript_path")) or Path.cwd()
@@ -103,7 +103,8 @@ def _is_project_of(first: Path, here: Path) -> bool:
 
 
 def _first_folder(transcript: Any) -> Path | None:
-    """The folder that a transcript names first, if it is here: Claude Code does in its lines, Codex in its first."""
+    """The folder that a transcript names first, if it exists here: Claude Code names it in its lines, Codex in its
+    first line."""
     with suppress(OSError, ValueError):
         if isinstance(transcript, str) and Path(transcript).is_file():
             with Path(transcript).open("rb") as file:
@@ -124,8 +125,8 @@ def _folder_in(line: bytes) -> str | None:
 
 
 def _begun(memory: Memory, agent: Agent, given: Mapping[str, Any], forgot: str | None) -> None:
-    """Notes where the session is from, in a project that is left out as well: else it would be taken for one of the project that
-    its agent goes to. And when its agent forgot what it was told."""
+    """Notes where the session began, even in a project that is left out: else it would count as a session of whatever
+    project its agent moves to. Also notes when its agent forgot what it was told."""
     session, store = _session(given), memory._tools.store
     known = None if session is None else captures.began(agent.name, session, store, memory.space)
     if session is not None and (known is None or forgot is not None):
@@ -135,13 +136,13 @@ def _begun(memory: Memory, agent: Agent, given: Mapping[str, Any], forgot: str |
 
 
 def _forgets(agent: Agent, moment: Moment, given: Mapping[str, Any]) -> bool:
-    """Whether the agent has forgotten what it was told, or will now. Most start again after it, and say why; Gemini CLI says
-    before every turn that it compacts, and mostly does not."""
+    """Whether the agent has forgotten what it was told, or is about to. Most start again afterwards and give the
+    reason; Gemini CLI announces a compaction before every turn, and mostly does none."""
     return given.get("source") in ("compact", "clear") or (moment == "compact" and agent.name == "opencode")
 
 
 def _leave(memory: Memory, agent: Agent, moment: Moment) -> None:
-    """What was told is noted now, or never: closing a memory would wait longer for another writer than an agent does."""
+    """What was told is noted now or never: closing a memory would wait longer for another writer than an agent does."""
     memory._writer.flush(WAIT)
     if memory._writer.taken():
         problems.note(
@@ -150,23 +151,24 @@ def _leave(memory: Memory, agent: Agent, moment: Moment) -> None:
 
 
 def _memory(agent: Agent, moment: Moment) -> Memory:
-    """The memory of this folder. A session's own notes are no news to it."""
+    """The memory of this folder. The session is not told what it noted itself."""
     memory = Memory(chat="none", wait=WAIT)
     memory.access = replace(memory.access, origin="agent", surface=SURFACE, actor=agent.name)
     memory.design = _design(memory.design, moment)
-    memory._writer.generations.later = moment == "start"  # to load what makes vectors takes a third of a start
+    memory._writer.generations.later = moment == "start"  # loading the embedder takes a third of a start
     return memory
 
 
 def _design(design: Design, moment: Moment) -> Design:
-    """The user's design with the lanes of that moment: at a prompt nothing is said again that was said at the start, and the
-    second best is judged by its own chance: who acts needs it more often than who asked."""
+    """The user's design with the lanes for that moment. A prompt repeats nothing that was said at the start. The
+    second-best memory is judged by its own probability, because an acting agent needs it more often than a question
+    does."""
     if moment != "prompt":
         return replace(design, lanes=START, inject="core")
     loose = (lane for lane in design.lanes if lane.name not in STEADY)
     lanes = tuple(replace(lane, of_best=0.0) if lane.least else lane for lane in loose)
     reads = tuple(family for family in design.reads if family != "session")
-    # And what was typed in earlier sessions and nobody has agreed to yet, for designs that know chances.
+    # For designs with probabilities, add what was typed in earlier sessions and nobody has agreed to yet.
     return replace(design, lanes=lanes or design.lanes, reads=(*reads, TYPED) if _knows_chances(design) else reads)
 
 
@@ -185,7 +187,8 @@ def _told(memory: Memory, agent: Agent, moment: Moment, given: Mapping[str, Any]
         if not prompt or small_talk(prompt):
             return ""
         shown = frozenset(_shown(memory, agent, session, began)) if session else frozenset()
-        # A summary repeats earlier prompts, and so is near many; and that the same was asked before is no answer.
+        # Leave out summaries, which repeat earlier prompts and so resemble many, and the same prompt asked before,
+        # which is no answer.
         where = {
             **(wish.where or {}),
             "kind": {"$ne": "summary"},
@@ -200,7 +203,7 @@ def _told(memory: Memory, agent: Agent, moment: Moment, given: Mapping[str, Any]
 
 
 def _asking(prompt: str) -> str:
-    """A prompt without what it says to last: that asks for nothing."""
+    """The prompt without statements that are only to be remembered, because those ask for nothing."""
     if not may_last(prompt):
         return prompt
     from memorist.remember.extract import without_typed  # its rules take a while to load
@@ -209,11 +212,12 @@ def _asking(prompt: str) -> str:
 
 
 def _holder(memory: Memory) -> Callable[[str], bool]:
-    """Whether anything that a prompt is answered from has a word: memories, and the turns that are asked where none fits."""
+    """Tests whether a word occurs in anything that can answer a prompt: memories, and the turns that are searched when
+    no memory fits."""
     access, store = memory.access, memory._tools.store
 
     @cache
-    def shelves() -> list[Shelf]:  # most prompts are in English, and never ask
+    def shelves() -> list[Shelf]:  # most prompts are in English, and never get here
         scopes = scopes_of(Query(""), access, memory._homes, memory.design, store)
         homes = [(scope, home) for scope in scopes for home in access.homes_of(scope)]
         return [Shelf(access.space, scope, layer, home) for scope, home in homes for layer in (MEMORY, TURNS)]
@@ -222,7 +226,7 @@ def _holder(memory: Memory) -> Callable[[str], bool]:
 
 
 def _captured(memory: Memory, agent: Agent, moment: Moment, given: Mapping[str, Any]) -> None:
-    """What is noted and kept of what was said. Only a start closes sessions."""
+    """Notes and keeps what was said. Only a start closes sessions."""
     from memorist.surfaces.agents import capture
 
     session, path, door = _session(given), given.get("transcript_path"), capture.recorder(memory)
@@ -240,19 +244,19 @@ def _captured(memory: Memory, agent: Agent, moment: Moment, given: Mapping[str, 
 
 
 def _close_ended(door: Memory) -> None:
-    """Reads what earlier sessions said, and then closes those that are over, the last one first: this one is told where it was.
-    What there is no time for waits for the next start. No model is asked; where one is set, they are left to upkeep, which asks
-    it."""
+    """Reads what earlier sessions said, then closes those that are over, the last one first, because this session is
+    told where it ended. What there is no time for waits for the next start. No model is asked; if one is set, closing
+    is left to upkeep, which asks it."""
     from memorist.surfaces.agents import capture
 
     until = time.monotonic() + CLOSING
     door._tools = replace(door._tools, over=lambda: time.monotonic() > until)
     by_rules = settings.load(Path.cwd()).chat == "none"
-    capture.read_all(door, READING, close=False)  # also of an agent that was killed, and said no end
+    capture.read_all(door, READING, close=False)  # including agents that were killed and reported no end
     known = captures.known(door._tools.store, door.space, door.home)
     ended = [each.session for each in reversed(known) if each.ended and not each.closed]
-    for session in (*ended, None):  # and then all others, which only may be over
-        with suppress(Conflict, StoreUnavailable):  # it is too long for one start, or another writer is at it
+    for session in (*ended, None):  # then all others, which may be over
+        with suppress(Conflict, StoreUnavailable):  # too long for one start, or another writer is at it
             capture.read_all(door, max(0.0, until - time.monotonic()), session, close=by_rules)
         if door._tools.over():
             return
@@ -261,9 +265,9 @@ def _close_ended(door: Memory) -> None:
 
 
 def _close_left(door: Memory) -> None:
-    """Closes what nobody came back to: some agents tell no end."""
+    """Closes sessions that nobody returned to: some agents report no end."""
     if door._tools.store.runs(door.space, state="running"):
-        from memorist.session.close import recover  # which few starts need
+        from memorist.session.close import recover  # few starts need this
 
         for report in recover(door._caller, door.design.promotion, door._tools.over):
             door._tell_all(report)
@@ -275,8 +279,9 @@ def _session(given: Mapping[str, Any]) -> str | None:
 
 
 def _shown(memory: Memory, agent: Agent, session: str, began: float) -> set[str]:
-    """What this session was shown before this hook began, is still as it was, and the agent has not forgotten since. What was noted
-    since this hook began, a server's process noted for this very hook, which did not hear it."""
+    """Memories that this session was shown before this hook began, that are unchanged since, and that the agent has not
+    forgotten. Entries made since this hook began do not count: a server's process made them for this very hook, which
+    never got the answer."""
     when, now, store = dict[str, datetime](), time.time(), memory._tools.store
     forgot = _forgot(memory, agent, session)
     for line in store.receipts(memory.space, RENDERED_AT_MOST, session=session):

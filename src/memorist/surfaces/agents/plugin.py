@@ -1,4 +1,5 @@
-"""The plugin folders of the agents, written from one source: `clients` says which hooks and servers, `skills` what people ask for.
+"""The plugin folders of the agents, written from one source: `clients` defines hooks and servers, `skills` what people
+ask for.
 
     claude-code/      .claude-plugin/plugin.json, hooks, server, skills; .claude-plugin/marketplace.json above it lists the plugin
     codex/            .codex-plugin/plugin.json, and the same; .agents/plugins/marketplace.json above it
@@ -7,8 +8,8 @@
     agent-plugins/    plugin.json and mcp.json of Agent Plugins 1.0, skills; that format has no hooks
     memorist.mcpb     for Claude Desktop: a ZIP file with a manifest that starts the server; neither hooks nor skills
 
-A folder for each, since hooks of all of them lie in `hooks/hooks.json` and no two agents read the same events and times. A hook
-of a plugin says nothing where the settings of the agent have the same one (`memorist hook … --plugin`).
+Each has its own folder, because all keep hooks in `hooks/hooks.json` and no two agents read the same events and times.
+A plugin's hook stays silent if the agent's settings have the same hook (`memorist hook … --plugin`).
 """
 
 import json
@@ -56,7 +57,7 @@ A plugin and `memorist install` do the same. Have one of them; where an agent ha
 
 
 def files() -> dict[str, str]:
-    """Every file below the folder, by its path."""
+    """All files below the folder, by path."""
     claude, codex, gemini = (CLIENTS[name] for name in ("claude-code", "codex", "gemini"))
     owner = {"owner": _ABOUT["author"], "metadata": {"description": TOLD_IN_SHORT}}
     listed = {"name": MEMORIST, **owner, "plugins": [_listed("./claude-code")]}
@@ -81,7 +82,7 @@ def files() -> dict[str, str]:
         "agent-plugins/plugin.json": {"$schema": f"{SCHEMAS}/plugin.schema.json", **_ABOUT},
         "agent-plugins/mcp.json": {
             "$schema": f"{SCHEMAS}/mcp.schema.json",
-            # By default it would be the plugin's own folder, which has another name after every update.
+            # The default would be the plugin's own folder, whose name changes with every update.
             "mcpServers": {MEMORIST: {"type": "stdio", **STDIO, "cwd": "${PLUGIN_DATA}"}},
         },
     }
@@ -98,7 +99,7 @@ def files() -> dict[str, str]:
 
 
 def bundle() -> bytes:
-    """For Claude Desktop. Stored as it is and without a date, so that it is the same wherever it is written."""
+    """The bundle for Claude Desktop. Uncompressed and without dates, so that it is identical wherever it is built."""
     manifest = {
         "manifest_version": "0.3",
         **_ABOUT,
@@ -126,7 +127,7 @@ def bundle() -> bytes:
 
 
 def write(folder: Path) -> list[Path]:
-    """Writes them. → the files; one that is there already with something else in it stops all of it"""
+    """Writes them. → the files; nothing is written if one of them exists with other content"""
     wanted = {folder / path: text.encode() for path, text in files().items()} | {folder / BUNDLE: bundle()}
     for file, content in wanted.items():
         if file.exists() and file.read_bytes() != content:
@@ -138,8 +139,9 @@ def write(folder: Path) -> list[Path]:
 
 
 def in_settings(client: str, event: str) -> bool:
-    """Whether the settings of this user run that hook at every such event: then a plugin's says nothing. Those of a project are not
-    asked, because it may be cloned: whoever wrote it must not silence what the user has (docs/why/0061)."""
+    """Whether the settings of this user run that hook at every such event: then a plugin's hook stays silent. A
+    project's settings are not consulted, because it may be cloned: its author must not silence the user's hooks
+    (docs/why/0061)."""
     agent = CLIENTS.get(client)
     if agent is None or agent.hooks is None or agent.hooks.entry is None:
         return False
@@ -148,11 +150,11 @@ def in_settings(client: str, event: str) -> bool:
 
 
 def _commands_at(event: str, file: Path) -> list[str]:
-    """What such settings run at that event, whatever it is about."""
+    """The commands that such settings run at that event, whatever they are for."""
     try:
         entries = splice.read(file.read_text("utf-8"), file)["hooks"][event] if file.is_file() else []
         always = [entry for entry in entries if entry.get("matcher") in (None, "", "*")]
-    except (OSError, ValueError, LookupError, TypeError, AttributeError):  # which `memorist doctor` tells
+    except (OSError, ValueError, LookupError, TypeError, AttributeError):  # `memorist doctor` reports these
         return []
     return [command for entry in always for command in commands_in(entry)]
 

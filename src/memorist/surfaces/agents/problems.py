@@ -1,4 +1,4 @@
-"""What went wrong in hooks, which say nothing where it happens: the last few, for `memorist doctor`."""
+"""The last few errors of hooks, for `memorist doctor`: a hook reports nothing where it runs."""
 
 import json
 from contextlib import suppress
@@ -29,7 +29,7 @@ def last() -> list[dict[str, Any]]:
 
 
 def note(client: str, event: str, problem: BaseException) -> None:
-    """Keeps it. Where not even that can be done, the agent goes on all the same."""
+    """Keeps an error. If even that fails, the agent goes on all the same."""
     said = str(problem) if isinstance(problem, MemoristError) else type(problem).__name__
     line = {
         "at": datetime.now(UTC).isoformat(timespec="seconds"), "client": client[:60], "event": event[:60],

@@ -1,4 +1,5 @@
-"""What coding agents were told, out of the recall log: for `memorist receipts`, and for the rows of agents in `memorist doctor`."""
+"""What coding agents were told, from the recall log: for `memorist receipts`, and for the rows of agents in `memorist
+doctor`."""
 
 import shutil
 from collections.abc import Iterator, Mapping
@@ -19,12 +20,13 @@ from memorist.surfaces.agents import install, problems, trial
 from memorist.surfaces.agents.clients import CLIENTS, MEMORIST, Agent
 from memorist.surfaces.agents.moments import SURFACE
 
-LINES_READ = 10_000  # of the recall log, which has questions of all sorts
+LINES_READ = 10_000  # of the recall log, which has questions of all kinds
 
 
 def told(memory: Memory, most: int) -> list[dict[str, Any]]:
-    """What was told to agents here and may be read, the latest first: to which, in which session, when, out of which memories and
-    for how many tokens; and which of these were used, as far as somebody said so or an answer shows."""
+    """What was told to agents here and may be read, the latest first: to which agent, in which session, when, from
+    which memories and for how many tokens; and which of these were used, as far as somebody reported it or an answer
+    shows."""
     return [*islice(_told(memory), most)]
 
 
@@ -42,7 +44,7 @@ def _told(memory: Memory) -> Iterator[dict[str, Any]]:
 
 
 def _lines(memory: Memory) -> Iterator[Receipt]:
-    """Lines of hooks in which something was told, in places that may be read."""
+    """Log lines of hooks that told something, in places that may be read."""
     who = memory.access
     for line in memory._tools.store.receipts(who.space, LINES_READ):
         mine = who.sees_every_project if line.home is None else who.may_read(line.home)
@@ -59,11 +61,12 @@ def _tokens(line: Receipt) -> int:
 
 
 def checked(memory: Memory) -> list[Diagnosis]:
-    """A row for every agent that is here: what it has of ours, what it was told last, and whether something went wrong since."""
+    """A row for every agent that is installed: what it has of ours, what it was told last, and whether something went
+    wrong since."""
     try:
         last = {line.actor: line for line in reversed([*_lines(memory)])}
         out = captures.left_out(memory._tools.store, memory.space, memory.home)
-    except StoreDamaged:  # which other checks tell
+    except StoreDamaged:  # other checks report this
         last, out = {}, False
     with trial.outliving_readers():
         rows = [_checked(agent, last.get(agent.name)) for agent in CLIENTS.values() if agent.is_here()]
@@ -111,7 +114,7 @@ def _last(line: Receipt | None) -> str:
 
 
 def _problem(agent: Agent, since: datetime | None) -> str | None:
-    """The last thing that went wrong in a hook of it, unless one answered after that."""
+    """The last error of one of its hooks, unless a hook has answered since."""
     for noted in problems.last():
         if noted.get("client") == agent.name:
             later = since is not None and str(noted.get("at")) <= since.isoformat()

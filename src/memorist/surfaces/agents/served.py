@@ -1,14 +1,15 @@
-"""Hooks that are answered by a process which is ready: `memorist serve` keeps one beside it, so that a hook need not load anything.
+"""Hooks answered by a running process: `memorist serve` keeps one beside it, so that a hook need not load anything.
 
-They talk over a socket in the folder of the user's settings, which only that user can open: no web page reaches it, and it needs no
-key, because whoever can ask it can run `memorist hook` as well. A hook hands over its words, its folder, its environment and what
-the agent said, and the process does with these, one after the other, what the hook would have done by itself: on the same store,
-under the same settings, with the same rights. A hook that gets no answer in time, or meets another version, does it by itself
-(docs/why/0066-a-hook-in-little-time.md). A compaction, and what OpenCode hands over at once, is not answered here, because
-others would wait for it; an event that takes too long all the same is given up with the whole process, which begins anew.
+They talk over a socket in the folder of the user's settings, which only that user can open: no web page reaches it, and
+it needs no key, because whoever can connect can run `memorist hook` as well. A hook hands over its arguments, its
+folder, its environment and what the agent said. One hook after the other, the process does what the hook would have
+done by itself: on the same store, under the same settings, with the same rights. A hook that gets no answer in time, or
+meets another version, does the work itself (docs/why/0066-a-hook-in-little-time.md). A compaction, and what OpenCode
+hands over at once, is not answered here, because others would wait for it. If any other event still takes too long, the
+whole process gives it up and restarts.
 
-Each side says everything at once and then ends what it says. Of several servers the one that holds the lock has the socket; the
-processes of the others wait for it, and have loaded nothing until they get it.
+Each side sends everything at once and then closes its direction. Of several servers the one that holds the lock has the
+socket; the processes of the others wait for it, and load nothing until they get it.
 """
 
 import json
@@ -27,22 +28,22 @@ from memorist.surfaces import places
 
 FILE_NAME = "hooks.sock"
 LOCK_NAME = "hooks.lock"
-LARGEST_EVENT = 20_000_000  # bytes that are read of what an agent hands over
+LARGEST_EVENT = 20_000_000  # bytes read of what an agent hands over
 LARGEST_HEAD = 4_000_000  # bytes: an environment
-LONGEST_PLACE = 100  # bytes of a path that every system takes for a socket
+LONGEST_PLACE = 100  # bytes of a path that every system accepts for a socket
 CONNECTING = 0.2  # seconds
-ANSWERING = 1.5  # seconds after which a hook does it by itself
-SENDING = 0.3  # seconds in which a hook must have handed over everything
-LONGEST_EVENT = 8.0  # seconds after which an event is given up, and all others are answered anew
+ANSWERING = 1.5  # seconds after which a hook does the work itself
+SENDING = 0.3  # seconds for a hook to hand over everything
+LONGEST_EVENT = 8.0  # seconds after which an event is given up and the process restarts
 GOING = 5.0  # seconds
-TAKING_OVER = 1.0  # seconds after which a process that waits for the socket looks again
+TAKING_OVER = 1.0  # seconds between two attempts of a waiting process to get the socket
 UNIX = hasattr(socket, "AF_UNIX")
 PROGRAM = "import sys; sys.path[:] = {!r}; from memorist.surfaces.agents.served import main; main()"
 Answer = Callable[[Sequence[str], bytes, Callable[[str], None]], None]
 
 
 def place() -> Path | None:
-    """Where the socket lies, if there can be one."""
+    """The path of the socket, if there can be one."""
     given = os.environ.get("MEMORIST_CONFIG")
     try:
         folder = Path(given).expanduser().absolute().parent if given else Path(places.folder(config=True))
@@ -56,7 +57,7 @@ def place() -> Path | None:
 
 
 def asked(words: Sequence[str], raw: bytes) -> str | None:
-    """What the agent is told, perhaps nothing; None where nobody answered."""
+    """What the agent is told, perhaps nothing; None if nobody answered."""
     at = place()
     try:
         if at is None or not _is_mine(at) or len(raw) > LARGEST_EVENT:
@@ -84,7 +85,7 @@ def _is_mine(at: Path) -> bool:
 
 
 def _all(talk: socket.socket, seconds: float, most: int) -> bytes:
-    """Everything that the other side says; ValueError if that is too much, or it does not come to an end in time."""
+    """Reads until the other side closes; ValueError if that is too much, or does not end in time."""
     until, found = time.monotonic() + seconds, bytearray()
     while (left := until - time.monotonic()) > 0 and len(found) <= most:
         talk.settimeout(left)
@@ -100,7 +101,7 @@ def _all(talk: socket.socket, seconds: float, most: int) -> bytes:
 
 @contextmanager
 def process() -> Iterator[None]:
-    """Keeps a process that answers hooks, as soon as no other server does; none where the system has no such sockets."""
+    """Keeps a process that answers hooks, as soon as no other server does; none if the system has no such sockets."""
     import subprocess
 
     if place() is None or os.name != "posix":
@@ -111,7 +112,7 @@ def process() -> Iterator[None]:
         yield
     finally:
         with suppress(subprocess.TimeoutExpired):
-            started.communicate(timeout=GOING)  # which closes its standard input, and so it ends
+            started.communicate(timeout=GOING)  # closes its standard input, and so ends it
         started.kill()
         started.wait()
 
@@ -121,7 +122,7 @@ def _words() -> list[str]:
 
 
 def main() -> None:
-    """Answers until its standard input ends, however the server ended. A terminal's signals are for the server."""
+    """Answers until its standard input ends, however the server ended. The terminal's signals are for the server."""
     import select
     import signal
 
@@ -138,14 +139,14 @@ def main() -> None:
             waited = True
             if select.select([0], [], [], TAKING_OVER)[0] and not os.read(0, 1):
                 return
-        if waited:  # perhaps for days: the program on the disk may be another by now
+        if waited:  # perhaps for days: the installed program may have changed
             stack.close()
             os.execve(sys.executable, _words(), dict(os.environ))
         _listen(at)
 
 
 def _holds(stack: ExitStack, lock: Path) -> bool:
-    """Whether this process has the lock now. One that can never be had ends it, with the reason."""
+    """Whether this process has the lock now. If it can never get it, the process exits with the reason."""
     from memorist.errors import StoreUnavailable
     from memorist.store.lock import Busy, locked
 
@@ -163,7 +164,7 @@ def _listen(at: Path) -> None:
     from memorist.surfaces.cli.hook import answered
 
     with socket.socket(socket.AF_UNIX) as listening:
-        at.unlink(missing_ok=True)  # of one that was killed: whoever holds the lock has the socket
+        at.unlink(missing_ok=True)  # left by a killed process: whoever holds the lock owns the socket
         listening.bind(str(at))
         try:
             listening.listen(16)
@@ -181,7 +182,7 @@ def _serve(listening: socket.socket, answered: Answer) -> None:
             return
         if listening.fileno() in ready:
             talk, _ = listening.accept()
-            with talk, suppress(Exception):  # of one who went away, or is no hook of ours, whatever it says
+            with talk, suppress(Exception):  # the client may be gone, or no hook of ours, whatever it sends
                 _attend(talk, answered)
 
 
@@ -196,7 +197,7 @@ def _attend(talk: socket.socket, answered: Answer) -> None:
     def say(document: str) -> None:
         said.append(document)
         talk.sendall(document.encode() + b"\n")
-        talk.shutdown(socket.SHUT_WR)  # the hook ends with it; what is done after it keeps nobody waiting
+        talk.shutdown(socket.SHUT_WR)  # the hook ends here; what is done after this keeps nobody waiting
 
     with _in_time(), _as_there(head["folder"], head["environment"]):
         answered(head["words"], raw, say)
@@ -210,8 +211,8 @@ def _is_long(words: Sequence[str]) -> bool:
 
 @contextmanager
 def _in_time() -> Iterator[None]:
-    """Begins anew, in the place of this process and with its standard input, if it takes too long: whatever holds one event up
-    would hold up all. What was begun is whole or undone, as after a power cut."""
+    """Restarts this process in place, with its standard input, if the work takes too long: one stuck event would block
+    all others. Interrupted work is whole or undone, as after a power cut."""
     import threading
 
     here, mine = Path.cwd(), dict(os.environ)
@@ -231,7 +232,7 @@ def _in_time() -> Iterator[None]:
 
 @contextmanager
 def _as_there(folder: str, environment: Mapping[str, Any]) -> Iterator[None]:
-    """In the folder and the environment of the hook, and back again."""
+    """Runs in the folder and the environment of the hook, then restores both."""
     here, mine = Path.cwd(), dict(os.environ)
     try:
         os.chdir(folder)

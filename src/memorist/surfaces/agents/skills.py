@@ -1,6 +1,7 @@
-"""What an agent does when a person asks for its memory: skills of the plugins, and the command `/memorist` of an installation.
+"""What an agent does when a person asks for its memory: the skills of the plugins, and the command `/memorist` of an
+installation.
 
-One text for all agents; only the frame differs, and how what follows the command is put into it.
+All agents get the same text; only the frame and the way to insert the command's arguments differ.
 """
 
 from dataclasses import dataclass
@@ -9,7 +10,7 @@ from pathlib import Path
 
 @dataclass(frozen=True, slots=True)
 class Skill:
-    """What an agent does when a person asks for it, and by which words it knows that."""
+    """What an agent does when a person asks for it, and the words by which it recognises that."""
 
     name: str
     when: str
@@ -52,7 +53,7 @@ SKILLS = (
 
 
 SHORTLY = "Shows what is remembered of this project, or finds what is known about a question."
-# In a block, so that it is no part of what the user said where their words are kept, or looked up.
+# In a block, so that it does not count as the user's words where those are kept or looked up.
 _STEPS = (
     "<context>\nThe user asks the memory of this project. If they ask about something, call the tool `memory_search` with it "
     '(without the tool run `memorist recall "QUESTION"`), and show what it finds, each with its id as `[id:N]`. If they ask about '
@@ -64,7 +65,7 @@ _STEPS = (
 _HINTS = "\nargument-hint: [question]\ndisable-model-invocation: true"
 SLASH_COMMANDS = {
     "claude-code": f"---\ndescription: {SHORTLY}{_HINTS}\n---\n\n$ARGUMENTS\n\n{_STEPS}\n",
-    # It has no commands of users, but `$memorist` names a skill.
+    # It has no user-defined commands, but `$memorist` names a skill.
     "codex": Skill("memorist", f"{SHORTLY} Use it only when the user names it.", _STEPS).text,
     "gemini": f'description = "{SHORTLY}"\nprompt = """\n{{{{args}}}}\n\n{_STEPS}\n"""\n',
     "opencode": f"---\ndescription: {SHORTLY}\n---\n\n$ARGUMENTS\n\n{_STEPS}\n",
@@ -72,5 +73,5 @@ SLASH_COMMANDS = {
 
 
 def plugin_of_opencode() -> str:
-    """It has hooks for programs in its own language only."""
+    """OpenCode has hooks only for programs in its own language."""
     return Path(__file__).with_name("opencode.js").read_text("utf-8")

@@ -1,14 +1,14 @@
-"""JSON that belongs to somebody else, changed in one place: every other byte stays, comments and order included.
+"""Changes somebody else's JSON in one place: every other byte stays, including comments and order.
 
-Editors and agents keep their settings in JSON that people write by hand, with comments and commas at the end. Reading and
-writing it again would lose both. So a scanner notes where each value begins and ends, and an addition is put between two of
-these places, in the indentation and with the line ends that the file has.
+Editors and agents keep their settings in JSON that people write by hand, with comments and trailing commas. Parsing and
+rewriting would lose both. So a scanner records where each value begins and ends, and an addition goes between two of
+these places, with the indentation and line ends of the file.
 
-    put     a member, with the objects above it that are missing
-    append  an element of a list
-    take    a member or an element out again
+    put     adds a member, with the objects above it that are missing
+    append  adds an element to a list
+    take    removes a member or an element
 
-Each reads its own result before it gives it: if that says anything else than was meant, nothing is changed.
+Each parses its own result before returning it: if that says anything but what was meant, nothing is changed.
 """
 
 import json
@@ -23,8 +23,8 @@ from memorist.lazy import dataclass
 
 Step = str | int
 DEEPEST = 100
-BYTE_ORDER_MARK = "\ufeff"  # which Windows editors put first; it stays
-ONE_LINE = 100  # characters of a value that stands on one line
+BYTE_ORDER_MARK = "\ufeff"  # Windows editors put it first; it stays
+ONE_LINE = 100  # characters of a value that fits on one line
 _BLANK = re.compile(r"(?:[ \t\r\n]+|//[^\n]*|/\*.*?\*/)*", re.DOTALL)
 _ATOM = re.compile(r'"(?:[^"\\\x00-\x1f]|\\.)*"|-?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?|true|false|null')
 _INDENT = re.compile(r"^([ \t]+)\S", re.MULTILINE)
@@ -35,13 +35,13 @@ _CLOSING = {"{": "}", "[": "]"}
 
 @dataclass(slots=True)
 class _Node:
-    """A value and where it stands; `parts` are its members or elements, each with where it begins, its name included."""
+    """A value and its position; `parts` are its members or elements, each with its start, including its name."""
 
     value: Any
     start: int
     end: int = 0
     parts: list[tuple[Step, int, "_Node"]] = field(default_factory=list)
-    numbers: dict[Step, int] = field(default_factory=dict)  # which of the parts has that name
+    numbers: dict[Step, int] = field(default_factory=dict)  # the part that each name refers to
 
     def part(self, step: Step) -> "_Node | None":
         number = self.numbers.get(step)
@@ -49,19 +49,19 @@ class _Node:
 
 
 def read(text: str, file: Path) -> Any:
-    """The value of such a file; an empty one is an empty object."""
+    """The value of such a file; an empty file is an empty object."""
     return _scanned(text, file).value
 
 
 def at(found: Any, path: Sequence[str]) -> Any:
-    """What such a value has at that path; None where that leads nowhere."""
+    """The part of such a value at that path; None if the path leads nowhere."""
     for name in path:
         found = found.get(name) if isinstance(found, Mapping) else None
     return found
 
 
 def put(text: str, path: Sequence[str], value: Any, file: Path) -> str:
-    """The text with a member more at that path. What is in the way of it is not replaced."""
+    """The text with one more member at that path. An existing value in the way is not replaced."""
     root = _scanned(text, file)
     node, depth = root, 0
     while depth < len(path) and (found := node.part(path[depth])):
@@ -79,7 +79,7 @@ def put(text: str, path: Sequence[str], value: Any, file: Path) -> str:
 
 
 def append(text: str, path: Sequence[str], value: Any, file: Path) -> str:
-    """The text with an element more in the list at that path, which is made where it is missing."""
+    """The text with one more element in the list at that path, which is created if it is missing."""
     root = _scanned(text, file)
     node = _at(root, path)
     if node is None:
@@ -92,7 +92,7 @@ def append(text: str, path: Sequence[str], value: Any, file: Path) -> str:
 
 
 def take(text: str, path: Sequence[Step], file: Path) -> str:
-    """The text without what is at that path. Remarks stay, and what follows one begins a line of its own, as it did."""
+    """The text without what is at that path. Comments stay, and a comment that begins a line after it still does."""
     root = _scanned(text, file)
     above = _at(root, path[:-1])
     number = above.numbers.get(path[-1]) if above else None
@@ -103,11 +103,11 @@ def take(text: str, path: Sequence[Step], file: Path) -> str:
     begin = before + len(text[before:start].rstrip())
     comma = _past_blanks(text, node.end)
     if text[comma] == ",":
-        beside = text[node.end : comma]  # remarks, perhaps
+        beside = text[node.end : comma]  # perhaps comments
         rest = (beside if beside.strip() else "") + text[comma + 1 :]
         kept = text[:begin]
     else:
-        separator = _past_blanks(text, before) if number else begin  # the last one takes the comma before it along
+        separator = _past_blanks(text, before) if number else begin  # the last part takes the comma before it along
         rest = text[node.end :]
         kept = text[:separator] + text[separator + 1 : begin]
     if _in_remark(text[before:begin]) and not _ENDS_LINE.match(rest):
@@ -117,7 +117,7 @@ def take(text: str, path: Sequence[Step], file: Path) -> str:
 
 
 def _meant(text: str, root: _Node, file: Path) -> str:
-    """The text, if it says what the value was made to be."""
+    """The text, if it parses to the intended value."""
     try:
         found = read(text, file)
     except Invalid:
@@ -128,7 +128,7 @@ def _meant(text: str, root: _Node, file: Path) -> str:
 
 
 def _in_remark(blanks: str) -> bool:
-    """Whether what stands between two parts ends in a remark that only the end of the line ends."""
+    """Whether the text between two parts ends in a comment that only the end of the line closes."""
     last = ""
     for found in _REMARK.finditer(blanks):
         last = found[0] if found.end() == len(blanks) else ""
@@ -136,13 +136,13 @@ def _in_remark(blanks: str) -> bool:
 
 
 def _past_blanks(text: str, at: int) -> int:
-    """Where blanks and remarks end."""
+    """The end of blanks and comments."""
     found = _BLANK.match(text, at)
     return found.end() if found else at
 
 
 def _closed(text: str, start: int) -> str:
-    """A container that holds nothing any more is written as an empty one."""
+    """Writes a container that is now empty as an empty one."""
     inside = text[start + 1 :].lstrip(" \t\r\n")
     return text[: start + 1] + inside if inside[:1] in ("}", "]") else text
 
@@ -154,8 +154,8 @@ def _at(node: _Node | None, path: Sequence[Step]) -> _Node | None:
 
 
 def _added(text: str, node: _Node, name: str, value: Any) -> str:
-    """Behind the last part: its comma comes directly after it, and the new one before the blanks at the end, so that remarks stay
-    beside what they are about."""
+    """Adds after the last part: that gets its comma directly after it, and the new part goes before the blanks at the
+    end, so that comments stay beside what they describe."""
     layout = _Layout.of(text, node)
     shown = _shown(value, layout.unit).replace("\n", layout.line + layout.inner)
     if not node.parts:
@@ -175,13 +175,13 @@ def _added(text: str, node: _Node, name: str, value: Any) -> str:
 
 @dataclass(frozen=True, slots=True)
 class _Layout:
-    """How a file is written, at that container."""
+    """How the file is formatted at that container."""
 
-    line: str  # what ends one
-    unit: str  # an indentation; none where the container stands on one line
-    outer: str  # the indentation of the container, and of what is in it
+    line: str  # the line ending
+    unit: str  # one indentation; empty if the container is on one line
+    outer: str  # the indentation of the container, and of its parts
     inner: str
-    alone: bool  # on one line, with something in it
+    alone: bool  # on one line, and not empty
 
     @classmethod
     def of(cls, text: str, node: _Node) -> "_Layout":
@@ -200,7 +200,7 @@ class _Layout:
 
 
 def _shown(value: Any, unit: str) -> str:
-    """As people write it: what is short stands on one line."""
+    """Formatted as people write it: a short value stays on one line."""
     alone = json.dumps(value, ensure_ascii=False)
     if not unit or len(alone) <= ONE_LINE or not isinstance(value, dict | list):
         return alone

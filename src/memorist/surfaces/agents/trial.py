@@ -1,7 +1,8 @@
-"""Whether what an agent has of ours works, for `memorist doctor`: its hook is run with an event at which nothing is done, and its
-server of tools is asked what it has.
+"""Tests for `memorist doctor` whether an agent's setup works: runs its hook with an event that does nothing, and asks
+its tool server for its tools.
 
-Only what stands in the user's own settings is run, word by word and without a shell: a project's settings came with a clone.
+Only entries of the user's own settings are run, word by word and without a shell: a project's settings came with a
+clone.
 """
 
 import json
@@ -23,7 +24,7 @@ from memorist.errors import Invalid
 from memorist.surfaces.agents import install, splice
 from memorist.surfaces.agents.clients import MEMORIST, Agent, is_server
 
-HARMLESS = b'{"prompt": "", "agent_id": "memorist doctor"}'  # of which no hook makes anything, at a prompt or a start
+HARMLESS = b'{"prompt": "", "agent_id": "memorist doctor"}'  # no hook acts on this, at a prompt or a start
 TRYING = 15.0  # seconds for each program that is tried
 HELLO = (
     {"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": {
@@ -35,7 +36,7 @@ _VERSION = re.compile(r"\d+(?:\.\d+)+[\w.+-]*")
 
 
 def version_of(agent: Agent) -> str | None:
-    """Of the agent's own program, where it says so."""
+    """The version that the agent's own program reports, if it does."""
     program = shutil.which(agent.program) if agent.program else None
     try:
         done = _ran([program, "--version"]) if program else None
@@ -58,7 +59,7 @@ def hook_problem(agent: Agent) -> str | None:
 
 
 def tools_of(agent: Agent) -> int | str | None:
-    """How many tools its server has, or what is wrong with it; None where there is none of ours."""
+    """How many tools its server has, or what is wrong with it; None if it has no server of ours."""
     words = _server(agent)
     if words is None:
         return None
@@ -70,7 +71,7 @@ def tools_of(agent: Agent) -> int | str | None:
 
 @contextmanager
 def outliving_readers() -> Iterator[None]:
-    """In which a program that reads nothing of what it is told does not end this one, as it would at a shell."""
+    """A context in which a program that does not read its input cannot end this process, as it would at a shell."""
     if not hasattr(signal, "SIGPIPE"):
         yield
         return
@@ -90,7 +91,7 @@ def _ran(words: Sequence[str], given: bytes = b"") -> "subprocess.CompletedProce
 
 
 def _hook(agent: Agent) -> list[str] | None:
-    """The words of that hook, as its settings have them."""
+    """The words of that hook's command, as in the settings."""
     if agent.hooks is None:
         return None
     events = agent.hooks.events
@@ -110,13 +111,13 @@ def _read(file: Path) -> Any:
     try:
         text = file.read_text(encoding="utf-8")
         return tomllib.loads(text) if file.suffix == ".toml" else splice.read(text, file)
-    except (OSError, ValueError, Invalid):  # which is told where its entries are read
+    except (OSError, ValueError, Invalid):  # reported where its entries are read
         return None
 
 
 @cache  # most agents have the same
 def _listed(words: tuple[str, ...]) -> int:
-    """Asks a server of tools on its standard input, and ends it."""
+    """Starts a tool server on pipes, asks for its tools, and ends it."""
     with subprocess.Popen(words, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL) as server:
         late = threading.Timer(TRYING, server.kill)
         late.start()

@@ -1,7 +1,7 @@
-"""The command line: the verbs of `Memory` under their own names, and a few commands that only make sense at a shell.
+"""The command line: the verbs of `Memory` under their own names, and a few commands that only make sense in a shell.
 
-app.py        which commands there are, built one at a time from the `commands` of a module; how the program ends
-arguments.py  how commands are spelled, and what the user gave, read
+app.py        the list of commands, built one at a time from the `commands` of a module; how the program ends
+arguments.py  how commands are spelled, and how their arguments are read
 verbs.py      opens the memory, calls the verb, shows the answer;  watch.py  upkeep at the times of a cron line
 files.py      backup and restore, import and export, index, edit
 config.py     settings, off and on, designs, projects

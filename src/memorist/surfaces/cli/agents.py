@@ -1,5 +1,5 @@
 """`memorist install` and `uninstall`: our lines in the settings of coding agents, shown before they are written.
-`memorist receipts`: what agents were told, for how many tokens, and what of it was used."""
+`memorist receipts`: what agents were told, for how many tokens, and which of it was used."""
 
 from collections.abc import Callable
 from functools import partial
@@ -62,8 +62,8 @@ def uninstall(place: Place, clients: list[str] | None = None, here: bool = False
 
 
 def _each(place: Place, clients: list[Agent], plan: Changing, make: Changing, none: str, dry_run: bool) -> int:
-    """One after the other, each shown before it is made. What is wrong with one of several is told, and the others go on; the
-    exit code says that it was."""
+    """Handles one agent after the other, and shows each change before making it. If one of several fails, its error is
+    shown, the others go on, and the exit code reports it."""
     document: dict[str, dict[str, Any]] = {}
     failed: list[MemoristError] = []
     for client in clients:
@@ -91,7 +91,7 @@ def _root(project: bool) -> Path | None:
 
 
 def _named(clients: list[str], root: Path | None, found: bool = True) -> list[Agent]:
-    """Those that are meant; of all, those that are here, and in a project those that have settings of one."""
+    """The named agents. `EVERY` means those that are installed, and in a project those with settings there."""
     if EVERY in clients:
         return [client for client in CLIENTS.values() if client.fits(root) and (client.is_here() or not found)]
     for name in clients:
@@ -101,7 +101,7 @@ def _named(clients: list[str], root: Path | None, found: bool = True) -> list[Ag
 
 
 def _listed(place: Place, project: bool) -> int:
-    """Which agents are here, and what they have of ours. Nothing is changed."""
+    """Lists the installed agents and what they have of ours. Changes nothing."""
     root, rows, document = _root(project), [], {}
     for client in CLIENTS.values():
         try:
@@ -121,7 +121,7 @@ def _listed(place: Place, project: bool) -> int:
 
 
 def _shown(place: Place, client: Agent, changes: list[lines.FileChange], none: str) -> dict[str, Any]:
-    """What will be done, line by line, before it is."""
+    """Shows line by line what will be done."""
     changed = [change for change in changes if change.is_one]
     if not place.json:
         for text in [change.diff() for change in changed] or [[f"{client.title} {none}"]]:
@@ -144,7 +144,7 @@ def _end(place: Place, document: dict[str, dict[str, Any]], dry_run: bool) -> No
 
 
 def plugin(place: Place, folder: str) -> int:
-    """The plugin folders of the agents, for those who install plugins instead of lines in settings."""
+    """Writes the plugin folders of the agents, for those who install plugins instead of lines in settings."""
     from memorist.surfaces.agents import plugin as folders
 
     written = folders.write(Path(folder))
@@ -174,7 +174,7 @@ def _marks(numbers: list[int]) -> str:
 
 
 def hook(place: Place, client: str = "", event: str = "", of_plugin: bool = False) -> int:
-    """As the program does before it looks at anything else (`app`)."""
+    """Does what the program does for a hook before it looks at anything else (`app`)."""
     answering.run([client, event, *([answering.FLAG] if of_plugin else [])])
     return 0
 

@@ -1,8 +1,8 @@
-"""The program: which commands there are, and how it ends.
+"""The program: its commands, and how it ends.
 
-Only the command that was asked for is built, with its own imports. An error the user can do something about is one line on
-standard error and an exit code of its own (see `memorist.errors`); with `--json` it is also a JSON object on standard
-output. A traceback means a fault of ours.
+Only the requested command is built, with its own imports. An error that the user can fix is one line on standard error
+and an exit code of its own (see `memorist.errors`); with `--json` it is also a JSON object on standard output. A
+traceback means a bug in memorist.
 """
 
 import json
@@ -86,7 +86,7 @@ SEEDS = {
     "slash": "Runs a slash command: /remember, /forget, /pin, /memory or /consolidate.",
 }
 SPELLED = {"memories export": "export"} | {name.replace("_", "-"): name for name in SEEDS}
-# The module that has a command, by the first word of its name; the verbs are in `verbs`.
+# The module of each command, by the first word of its name; verbs are in `verbs`.
 MODULES = {
     **dict.fromkeys(("backup", "import", "export", "index", "edit"), "files"),
     **dict.fromkeys(("design", "config", "off", "on"), "config"),
@@ -100,7 +100,7 @@ MODULES = {
     **dict.fromkeys((name for name in SEEDS if name not in ("hook", "plugin")), "seeds"),
     **{name: name for name in ("bench", "completion", "sync")},
 }
-# What other programs call it.
+# Names of the commands in other programs.
 ELSEWHERE = {
     **dict.fromkeys(("add", "store", "save", "put", "note", "new"), "remember"),
     **dict.fromkeys(("search", "find", "query", "ask"), "recall"),
@@ -133,7 +133,7 @@ Every command takes --help; those on a store take --db, --project, --scope, --sp
 
 
 def run(arguments: Sequence[str]) -> int:
-    """Runs one command and gives the exit code."""
+    """Runs one command and returns the exit code."""
     _prepare_streams()
     if arguments[:1] == ["hook"] and not {"--help", "-h"} & {*arguments}:
         return _hooked(arguments[1:])
@@ -150,7 +150,7 @@ def run(arguments: Sequence[str]) -> int:
 
 
 def _hooked(words: Sequence[str]) -> int:
-    """An agent's hook, before anything is parsed: it must end with 0 whatever its words are."""
+    """Runs an agent's hook before anything is parsed: it must end with 0 whatever its arguments are."""
     from memorist.surfaces.cli import hook
 
     hook.run(words)
@@ -187,7 +187,7 @@ def _run(arguments: list[str]) -> int:
 
 
 def _place_first(arguments: list[str]) -> tuple[list[str], list[str]]:
-    """`memorist --db notes.json recall …`: the place may stand before the command, as with other programs."""
+    """Accepts place options before the command (`memorist --db notes.json recall …`), as other programs do."""
     place: list[str] = []
     rest = list(arguments)
     while rest and (rest[0] == "--json" or rest[0].partition("=")[0] in PLACE_FLAGS):
@@ -270,7 +270,7 @@ def _failed(arguments: Sequence[str], problem: MemoristError) -> int:
 
 
 def _prepare_streams() -> None:
-    """They may be closed, and no letter is too strange for a locale."""
+    """Prepares the standard streams: they may be closed, and any character must print in any locale."""
     for name in ("stdout", "stderr"):
         if getattr(sys, name) is None:
             setattr(sys, name, open(os.devnull, "w", encoding="utf-8"))  # noqa: SIM115, PTH123

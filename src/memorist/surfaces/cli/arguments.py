@@ -1,11 +1,12 @@
 """How commands are spelled, and how the words of a command line are read.
 
-The options of a verb are taken from the facade's signature, so that an argument added there is an option here at once:
-what can be given by position is an argument, the rest are options, and what takes several values is an option in the
-singular that may be repeated. Measured for one recall: typer spends 230 ms on its imports, two thirds of them for
-pydantic at the first value; argparse takes 12 ms but cannot read `remember -- -x`; getopt takes one and reads it.
+The options of a verb come from the facade's signature, so that an argument added there is an option here at once:
+parameters that can be positional become arguments, the rest options, and a parameter with several values becomes an
+option in the singular that may be repeated. Measured for one recall: typer spends 230 ms on its imports, two thirds of
+them for pydantic at the first value; argparse takes 12 ms but cannot read `remember -- -x`; getopt takes one and reads
+it.
 
-What was given is turned into what the facade takes. A refusal names the place and the fix; nothing is guessed.
+The values are converted to what the facade takes. A refusal names the place and the fix; nothing is guessed.
 """
 
 import getopt
@@ -33,7 +34,7 @@ from memorist.text.visible import decoded
 TYPES: Mapping[Any, str] = {
     Sequence: "texts", int: "whole", float: "number", bool: "flag", datetime: "time", Mapping: "json",
 }  # fmt: skip
-SEVERAL = ("texts", "paths")  # what may be given more than once
+SEVERAL = ("texts", "paths")  # parameters that may be given more than once
 PLACEHOLDERS = {"text": "TEXT", "texts": "TEXT", "whole": "N", "number": "NUMBER", "time": "TIME", "json": "JSON"}
 FLAGS = {
     "tags": "--tag", "files": "--file", "kinds": "--kind", "pinned": "--pin", "ids": "--id", "verbs": "--verb",
@@ -54,7 +55,7 @@ ELSEWHERE = {
 
 @dataclass(frozen=True, slots=True)
 class Option:
-    """One thing a command takes. Without a flag it is an argument, given by position."""
+    """One option of a command. Without a flag it is an argument, given by position."""
 
     name: str
     help: str
@@ -65,21 +66,21 @@ class Option:
 
     @property
     def shown(self) -> str:
-        """As it stands in the help."""
+        """As the help shows it."""
         if not self.flag:
             return self.name.upper()
         short = f"-{SHORT[self.name]}, " if self.name in SHORT else ""
         return f"{short}{self.flag} {self.placeholder or PLACEHOLDERS.get(self.type, '')}".rstrip()
 
     def take(self, said: str, values: dict[str, Any]) -> None:
-        """Reads what was said, and adds it to the values."""
+        """Converts a word, and adds it to the values."""
         value = READERS[self.type](said, self.flag or self.name.upper()) if self.type != "flag" else True
         values[self.name] = [*values.get(self.name, []), value] if self.type in SEVERAL else value
 
 
 @dataclass(frozen=True, slots=True)
 class Command:
-    """What `memorist NAME …` does: `perform` takes a `Place` and the values, and gives the exit code."""
+    """What `memorist NAME …` does: `perform` takes a `Place` and the values, and returns the exit code."""
 
     name: str
     help: str
@@ -133,7 +134,8 @@ EXTRAS: Mapping[str, tuple[Option, ...]] = {
     "remember": (BATCH, MESSAGES), "recall": (WHY,), "list": (*FILTERS, EVERY_KIND), "count": FILTERS, "timeline": FILTERS,
     "forget": FILTERS, "erase": (*FILTERS, YES),
 }  # fmt: skip
-# Verbs on one memory that take several at a shell; `tag` and `feedback` do not, since what follows the id is no id there.
+# Verbs on one memory that take several on the command line; not `tag` and `feedback`, because the words after their id
+# are no ids.
 ON_SEVERAL = ("pin", "unpin", "forget", "restore", "erase", "get")
 
 
@@ -152,7 +154,7 @@ def parameters_of(verb: str) -> dict[str, inspect.Parameter]:
 
 
 def options_of(verb: str) -> tuple[Option, ...]:
-    """The facade's parameters, what only the command line has, and the place."""
+    """The facade's parameters, the options that only the command line has, and the place."""
     own = [_option(verb, parameter) for name, parameter in parameters_of(verb).items() if name != "scope"]
     return (*own, *EXTRAS.get(verb, ()), *PLACE)
 
@@ -172,7 +174,7 @@ def _option(verb: str, parameter: inspect.Parameter) -> Option:
 
 
 def _base(annotation: Any) -> Any:
-    """What a parameter takes, without `| None`; of several the first, without its own parameters."""
+    """The type of a parameter, without `| None`; of several types the first, without its own parameters."""
     if get_origin(annotation) in (Union, UnionType):
         annotation = next(part for part in get_args(annotation) if part is not NoneType)
     return get_origin(annotation) or annotation
@@ -182,7 +184,7 @@ def _base(annotation: Any) -> Any:
 
 
 def parse(command: Command, words: Sequence[str]) -> dict[str, Any]:
-    """What was given, by name. Options may stand anywhere before `--`; a value may begin with a dash."""
+    """The values by name. Options may stand anywhere before `--`; a value may begin with a dash."""
     flagged = _flagged(command)
     short = "".join(flag[1:] + ":" * (option.type != "flag") for flag, option in flagged.items() if len(flag) == 2)
     long = [flag[2:] + "=" * (option.type != "flag") for flag, option in flagged.items() if len(flag) > 2]
@@ -197,13 +199,14 @@ def parse(command: Command, words: Sequence[str]) -> dict[str, Any]:
 
 
 def _with_values(words: Sequence[str]) -> list[str]:
-    """The same, where `--watch` may stand without its value: getopt knows no option that may."""
+    """The words with a value after every `--watch`, which may lack one: getopt knows no optional values."""
     bare = [next is None or next.startswith("-") for _, next in zip_longest(words, words[1:])]
     return [f"{word}=" if word == WATCH.flag and alone else word for word, alone in zip(words, bare, strict=True)]
 
 
 def _wrong(problem: getopt.GetoptError, command: Command, flags: Iterable[str]) -> str:
-    """What is wrong with an option, and what to do; such as one that says where the store is, to a command that asks none."""
+    """What is wrong with an option, and what to do; for example, an option that names the store for a command that uses
+    none."""
     name = problem.opt
     if "not recognized" not in problem.msg:
         return problem.msg
@@ -214,7 +217,7 @@ def _wrong(problem: getopt.GetoptError, command: Command, flags: Iterable[str]) 
 
 
 def _advice(word: str, flags: Iterable[str]) -> str:
-    """The option that was meant, if one is like it, or the filter."""
+    """The option that was probably meant, if one is similar, or the filter."""
     known = {flag[2:]: flag for flag in flags if flag.startswith("--")}
     if (other := ELSEWHERE.get(word)) in known:
         return f"; did you mean --{other}?"
@@ -235,7 +238,7 @@ def _flagged(command: Command) -> dict[str, Option]:
 
 
 def _placed(command: Command, rest: list[str], values: dict[str, Any]) -> dict[str, Any]:
-    """The same with the arguments by position."""
+    """The values including the positional arguments."""
     places = [option for option in command.options if not option.flag]
     if places and places[-1].type in SEVERAL:
         places[-1:] = [places[-1]] * max(int(places[-1].needed), len(rest) - len(places) + 1)
@@ -250,7 +253,7 @@ def _placed(command: Command, rest: list[str], values: dict[str, Any]) -> dict[s
 
 
 def _too_many(command: Command) -> str:
-    """What to do about an argument too many: a text wants quotes, an id wants a command of its own."""
+    """What to do about an argument too many: a text needs quotes, an id needs a command of its own."""
     taken = {option.name for option in command.options if not option.flag}
     if taken & {"text", "query", "content", "means", "line"}:
         return "put a text of several words in quotes"
@@ -258,7 +261,7 @@ def _too_many(command: Command) -> str:
 
 
 def help_of(command: Command) -> str:
-    """The help of one command."""
+    """The help text of one command."""
     places = [option for option in command.options if not option.flag]
     usage = "".join(f" {o.shown if o.needed else f'[{o.shown}]'}{'…' * (o.type in SEVERAL)}" for o in places)
     shown = [*places, *(option for option in command.options if option.flag), HELP]
@@ -269,19 +272,19 @@ def help_of(command: Command) -> str:
 
 # ---------------------------------------------------------------- what was given
 
-LARGEST_TEXT = 4_000_004  # bytes: a million characters of four bytes, and the mark
+LARGEST_TEXT = 4_000_004  # bytes: a million characters of four bytes, and the byte order mark
 LARGEST_BATCH = 1 << 28  # bytes of drafts in one call
 LOOKS_LIKE_A_TIME = re.compile(r"\d{4}-\d\d")
 EXAMPLE = "2026-05-01T12:00+02:00"
 
 
 def at_terminal() -> bool:
-    """Whether a person sits at the keyboard. A closed standard input is nobody."""
+    """Whether a person sits at the keyboard. With a closed standard input nobody does."""
     return sys.stdin is not None and sys.stdin.isatty()
 
 
 def agreed(question: str) -> bool:
-    """Asks at the terminal; without one, only `--yes` will do."""
+    """Asks at the terminal; without a terminal, only `--yes` counts."""
     if not at_terminal():
         raise Refused(f"without a terminal to ask at, this needs --yes: {question}")
     with progress.apart():
@@ -291,13 +294,13 @@ def agreed(question: str) -> bool:
 
 
 def declined() -> int:
-    """The person said no. → the exit code."""
+    """Reports that the person said no. → the exit code."""
     aside("nothing was done")
     return 1
 
 
 def text_or_stdin(text: str | None, what: str, *, required: bool) -> str | None:
-    """The text itself; standard input for `-`, and for a missing text that is needed while something is piped in."""
+    """The text itself; standard input for `-`, and for a required text that is missing while something is piped in."""
     if text is not None and text != "-":
         return text
     if text is None and not required:
@@ -309,8 +312,7 @@ def text_or_stdin(text: str | None, what: str, *, required: bool) -> str | None:
 
 
 def drafts(defaults: dict[str, Any]) -> Iterator[tuple[int, dict[str, Any]]]:
-    """One draft per line of standard input, with the number of its line: a JSON object of remember's arguments, or plain
-    text."""
+    """One draft per line of standard input, with its line number: a JSON object of remember's arguments, or plain text."""
     text = decoded(_stdin(LARGEST_BATCH), "standard input")
     for number, line in enumerate(text.split("\n"), 1):
         words = line.strip()
@@ -320,7 +322,7 @@ def drafts(defaults: dict[str, Any]) -> Iterator[tuple[int, dict[str, Any]]]:
 
 
 def conversation(path: str, given: Mapping[str, Any]) -> list[Any]:
-    """Chat messages: a JSON list of them, or one to a line."""
+    """Chat messages: a JSON list, or one message per line."""
     if "text" in given or "batch" in given:
         raise Invalid("--messages is all there is to remember; leave the text and --batch out")
     if "session" not in given:
@@ -329,7 +331,7 @@ def conversation(path: str, given: Mapping[str, Any]) -> list[Any]:
 
 
 def messages_in(path: str, what: str = "the messages") -> list[Any]:
-    """What a file of chat messages holds, or standard input for `-`."""
+    """The content of a file of chat messages, or standard input for `-`."""
     read = _stdin(LARGEST_BATCH) if path == "-" else Path(path).expanduser().read_bytes()
     text = decoded(read, what).strip()
     if (found := _list_in(text)) is not None:
@@ -339,7 +341,7 @@ def messages_in(path: str, what: str = "the messages") -> list[Any]:
 
 
 def is_conversation(text: object) -> bool:
-    """Whether it is a list of chat messages that was handed in as a text."""
+    """Whether the text is a list of chat messages."""
     found = _list_in(text) if isinstance(text, str) else None
     return bool(found) and all(isinstance(each, dict) and {"role", "content"} <= each.keys() for each in found or ())
 
@@ -370,7 +372,7 @@ def _stdin(most: int) -> bytes:
 
 
 def well_formed(argument: str, name: str) -> str:
-    """An argument as the text it was typed as, also where the locale knows only ASCII."""
+    """An argument as it was typed, even where the locale knows only ASCII."""
     try:
         argument.encode()
         return argument
@@ -379,7 +381,7 @@ def well_formed(argument: str, name: str) -> str:
 
 
 def moment(text: str, name: str) -> datetime:
-    """A time in ISO form or in words. A day, or whatever is longer, means its first moment; without a zone it is local."""
+    """A time in ISO form or in words. A day, or anything longer, means its first moment; without a zone it is local."""
     from memorist.records import zoned
     from memorist.text.dates import in_words
 
@@ -404,7 +406,7 @@ def json_object(text: str, name: str) -> dict[str, Any]:
 
 
 def reference(text: str, name: str) -> str | datetime:
-    """A memory, or a time where it looks like one."""
+    """A memory, or a time if it looks like one."""
     from memorist.text.dates import in_words
 
     is_time = LOOKS_LIKE_A_TIME.match(text) or in_words(text, datetime.now())
@@ -421,7 +423,7 @@ def number(read: Callable[[str], float], said: str, text: str, name: str) -> flo
 READERS: Mapping[str, Callable[[str, str], Any]] = {
     "text": well_formed,
     "texts": well_formed,
-    "path": lambda text, name: text,  # bytes to the system, and stays what it is
+    "path": lambda text, name: text,  # a name of bytes to the system, which stays as it is
     "paths": lambda text, name: text,
     "reference": reference,
     "whole": partial(number, int, "a whole number"),

@@ -1,7 +1,7 @@
 """`memorist bench`: how well your own store answers, without changing it.
 
-There are no labels in a store of one's own, so each of a sample of memories is asked for in three ways that need no model: by
-its rarest words, by its title, and by its first clause with one word left out. It ought to be found. `explain` asks, which
+A personal store has no labels, so each memory of a sample is asked for in three ways that need no model: by its rarest
+words, by its title, and by its first clause with one word left out. It ought to be found. `explain` asks, because it
 logs and counts nothing.
 """
 
@@ -23,7 +23,7 @@ MOST_READ = 20_000  # memories looked at
 DEPTHS = (1, 5, 10)
 SEED = 5
 OLD = timedelta(days=30)
-NAMED = 5  # of the memories that a finding is about, so many are named
+NAMED = 5  # memories that a finding names
 WORD = re.compile(r"\w{2,}")
 SEARCHES = {"turn": "sessions", "document": "sources"}
 NOT_RECALLED = ("narrative", "task", "gap", "cluster")
@@ -31,7 +31,7 @@ NOT_RECALLED = ("narrative", "task", "gap", "cluster")
 
 @dataclass(frozen=True, slots=True)
 class FoundBy:
-    """One way of asking: how many were asked for so, and how many were among the first 1, 5 and 10."""
+    """One way of asking: how many questions, and how many memories were among the first 1, 5 and 10."""
 
     way: str
     asked: int
@@ -40,7 +40,7 @@ class FoundBy:
 
 @dataclass(frozen=True, slots=True)
 class Mine:
-    """What was found out about a store. It names memories by number and holds no text."""
+    """The findings about a store. They name memories by number and hold no text."""
 
     memories: int
     sampled: int
@@ -60,7 +60,7 @@ commands = {"bench": (PLACE, bench)}
 
 
 def look(memory: Memory) -> Mine:
-    """Asks a sample, and looks over the rest."""
+    """Asks for a sample, and checks the rest."""
     records = [record for record in memory.list(limit=MOST_READ) if record.kind not in NOT_RECALLED]
     seen = Counter(word for record in records for word in _words(record.text))
     sample = random.Random(SEED).sample(records, min(SAMPLE, len(records)))
@@ -81,7 +81,7 @@ def _within(ranks: Sequence[int | None]) -> dict[int, int]:
 
 
 def told(mine: Mine) -> str:
-    """The same for people."""
+    """The findings for people."""
     if not mine.memories:
         return "There is nothing in this store that could be asked for."
     lines = [f"{mine.memories:,} memories; {mine.sampled} of them asked for, none of it logged or counted.", ""]

@@ -1,7 +1,8 @@
-"""`memorist completion bash`: a script with which a shell completes commands, options and the values that are known.
+"""`memorist completion bash`: a script with which a shell completes commands, options and known values.
 
-It is made from the same tables as the help and is complete in itself, so that the tab key starts no program. Made again after
-an upgrade, it knows what is new. bash and zsh share a function that says what may come next; fish has a line for each option.
+It is made from the same tables as the help and is self-contained, so that the tab key starts no program. Make it again
+after an upgrade to add what is new. bash and zsh share a function that says what may come next; fish has a line for
+each option.
 """
 
 import sys
@@ -29,7 +30,7 @@ from memorist.surfaces.cli.screen import Screen
 from memorist.surfaces.cli.verbs import Place
 
 BASH_FOLDER = "~/.local/share/bash-completion/completions"
-FILES = "@files"  # what may come next is a file
+FILES = "@files"  # a file may come next
 _LINKS = get_args(LinkKind)
 # The values of an option, by its name; those of one command's under both names.
 VALUES: Mapping[str, Iterable[str]] = {
@@ -61,7 +62,7 @@ def _values(command: Command, option: Option) -> str:
 
 
 def _groups(known: Iterable[Command]) -> dict[str, list[str]]:
-    """The commands of two words: the first one, and what may follow."""
+    """The commands of two words: the first word, and what may follow."""
     groups: dict[str, list[str]] = {}
     for command in known:
         first, _, second = command.name.partition(" ")
@@ -74,7 +75,7 @@ def _groups(known: Iterable[Command]) -> dict[str, list[str]]:
 
 
 def _offers(known: list[Command]) -> str:
-    """A function of the words before the one that is typed: it says what may come next."""
+    """A shell function that maps the words before the cursor to what may come next."""
     groups = _groups(known)
     firsts = " ".join(sorted({command.name.partition(" ")[0] for command in known} | {"help"}))
     before = "|".join(option.flag for option in PLACE if option.type != "flag")
@@ -104,7 +105,7 @@ def _offers(known: list[Command]) -> str:
 
 
 def _value_lines(command: Command) -> list[str]:
-    """What may follow each option that takes a value; nothing where that is free text."""
+    """What may follow each option that takes a value; nothing for free text."""
     by_values: dict[str, list[str]] = {}
     for option in command.options:
         if option.flag and option.type != "flag":
@@ -119,12 +120,12 @@ def _value_lines(command: Command) -> list[str]:
 
 
 def _after(command: Command) -> Iterable[tuple[str, Iterable[str]]]:
-    """What may follow a word that stands by position."""
+    """What may follow a positional word."""
     return [("design", designs.DESIGNS)] if command.name == "config set" else []
 
 
 def _own(command: Command) -> str:
-    """What a command takes by position, as far as it is known, and its options."""
+    """A command's known positional values, and its options."""
     placed = " ".join(_values(command, option) for option in command.options if not option.flag).split()
     placed.sort(key=lambda word: word != FILES)
     return " ".join([*placed, *(option.flag for option in command.options if option.flag), "--help"])

@@ -1,7 +1,8 @@
-"""What holds here, at the command line: settings, the switch and designs.
+"""The configuration at the command line: settings, the switch and designs.
 
-`design show` prints a design as the text of a TOML file: saved in the user's folder of designs and edited, it is a design of
-their own. `design use` changes a setting and nothing else: a design owns no data, so every store can be read under any of them.
+`design show` prints a design as a TOML file: saved in the user's folder of designs and edited, it becomes a design of
+their own. `design use` changes a setting and nothing else: a design owns no data, so every store can be read under any
+of them.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -20,7 +21,7 @@ from memorist.surfaces.cli.screen import Screen, aside, one_line, safe
 from memorist.surfaces.cli.verbs import Place, opened
 from memorist.text import toml
 
-# Settings and the keys of designs they cover. The schedule is none of them: it says when, not what.
+# Settings and the keys of designs they override. The schedule is not among them: it says when, not what.
 TUNED = {"reinforce_weight": "reinforce", "demote_weight": "demote", "max_size": "max_size", "prune_percent": "percent"}
 UNSCHEDULED = "nothing runs by itself: the schedule is only kept; `memorist upkeep --watch` stays and keeps it"
 
@@ -34,7 +35,7 @@ def get_setting(place: Place, key: str) -> int:
 
 
 def set_setting(place: Place, key: str, value: str | None = None) -> int:
-    """Sets it, or takes it back, and says what holds now, which may come from elsewhere than the file that was changed."""
+    """Sets or unsets it, and says which value is now in force: that may come from elsewhere than the changed file."""
     file = settings.unset_setting(key) if value is None else settings.set_setting(key, value, Path.cwd())
     now = settings.get_setting(key, Path.cwd())
     note = _note_on(settings.known(key), place) if now else None
@@ -54,14 +55,14 @@ def _note_on(key: str, place: Place) -> str | None:
 
 
 def store_needs(place: Place) -> str | None:
-    """What is to be done now that another model was named: only the store knows whether upkeep moves it there, or has to be
-    told to. A store that is not there yet needs nothing."""
+    """What to do after another model was named: only the store knows whether upkeep moves it there, or must be told to.
+    A store that does not exist yet needs nothing."""
     try:
         if not Path(place.db or settings.load(Path.cwd()).db).exists():
             return None
         with opened(place) as memory:
             return str(memory._vectors().get("vectors_advice", "the store has its vectors; nothing has to be moved"))
-    except MemoristError:  # the setting holds all the same
+    except MemoristError:  # the setting is in force all the same
         return "`memorist status` says what the store needs for it"
 
 
@@ -94,7 +95,7 @@ def switch(off: bool, place: Place, here: bool = False) -> int:
 
 
 def _leave_out(out: bool, place: Place) -> int:
-    """Hooks say nothing in this project any more, and nothing of its agents is kept; all else goes on."""
+    """Silences hooks in this project and stops recording its agents; everything else goes on."""
     if place.server:
         raise Refused(
             "hooks work on the store of this machine, and the setting url names a server; "
@@ -124,7 +125,7 @@ def list_designs(place: Place) -> int:
 
 
 def _about(name: str) -> str:
-    """A design that cannot be read is listed with the reason, so that it can be found and mended."""
+    """A design that cannot be read is listed with the reason, so that it can be found and repaired."""
     try:
         return designs.find(name, settings.designs_folder()).about
     except Invalid as problem:
@@ -161,7 +162,7 @@ def use_design(place: Place, name: str) -> int:
 
 
 def _changes(old: Sequence[str], new: Sequence[str]) -> list[str]:
-    """Every line that differs, what goes before what comes, each key with its own."""
+    """Every line that differs, the old before the new, each with its own key."""
     gone, come = ([line for line in one if line not in other] for one, other in ((old, new), (new, old)))
     order = list(dict.fromkeys(line.partition(" = ")[0] for line in (*new, *old)))
     marked = [*(("- ", line) for line in gone), *(("+ ", line) for line in come)]
@@ -169,7 +170,7 @@ def _changes(old: Sequence[str], new: Sequence[str]) -> list[str]:
 
 
 def _used_now() -> Design | None:
-    """The design before the change; one that cannot be read any more must not keep the user from choosing another."""
+    """The design before the change; an unreadable one must not keep the user from choosing another."""
     try:
         return designs.find(settings.load(Path.cwd()).design, settings.designs_folder())
     except Invalid:

@@ -1,8 +1,9 @@
-"""Files at the command line: backups and their return, import and export, items of a project's files, and a memory in an editor.
+"""Files at the command line: backup and restore, import and export, items of a project's files, and a memory in an
+editor.
 
-A restore asks first: at a terminal by a question, elsewhere by wanting `--yes`. An export is private and never replaces a file;
-what an import or an index cannot read is told on standard error, and the exit code is 1. An edit is a revision like any other, and
-refuses to overwrite what was changed elsewhere while the editor was open.
+A restore asks first: at a terminal by a question, elsewhere it needs `--yes`. An export is private and never replaces a
+file. What an import or an index cannot read is listed on standard error, and the exit code is 1. An edit is a revision
+like any other, and refuses to overwrite what was changed elsewhere while the editor was open.
 """
 
 import json
@@ -98,7 +99,7 @@ def edit(place: Place, id: str) -> int:
 
 
 def _edited(record: Record) -> str:
-    """The text after the user's editor had it, in a private file that is gone afterwards."""
+    """The text after the user edited it, in a private file that is deleted afterwards."""
     editor = next((words for name in EDITORS if (words := os.environ.get(name, "").strip())), None)
     if editor is None:
         raise Invalid(f"no editor is set; set {' or '.join(EDITORS)}, or use `memorist revise`")
@@ -131,7 +132,7 @@ def import_command(place: Place, paths: Sequence[str] = (), own: bool = False, y
 
 
 def _brought(memory: Memory, paths: Sequence[str], how: Mapping[str, Any]) -> list[transfer.Imported]:
-    """What became of the files: of all of them together, or beside a server of each."""
+    """The results of an import: one for all files together, or one for each from a server."""
     if not isinstance(memory, Memory):
         return memory.brought(paths, **how)
     return [transfer.import_files(memory, _named(paths, memory), heard=progress.come, **how)]
@@ -167,7 +168,7 @@ def _name_problems(problems: Sequence[str]) -> int:
 
 
 def _vouched(memory: Memory, unasked: bool) -> bool:
-    """Whether the person at the terminal says that the export is their own; elsewhere the import refuses."""
+    """Whether the person at the terminal vouches that the export is their own; elsewhere the import refuses."""
     if memory.access.origin == "user" and isinstance(memory, Memory):
         memory.access = of_the_owner(memory.access)
         return unasked or arguments.agreed(VOUCH)
@@ -219,8 +220,8 @@ def _show_drafts(done: transfer.Imported, home: str, screen: Screen) -> None:
 
 
 def index(place: Place, paths: Sequence[str] = (), dry_run: bool = False) -> int:
-    """Keeps what the project's files hold as items, and archives those that are not there any more."""
-    from memorist.files import items  # which an import and an export need not wait for
+    """Stores the contents of the project's files as items, and archives the items that are gone."""
+    from memorist.files import items  # an import and an export need not wait for this
 
     with opened(place) as memory:
         done = items.index(memory, paths, dry_run=dry_run)
@@ -273,7 +274,7 @@ def _to_file(target: Path, lines: Iterator[str], memory: Memory, screen: Screen)
 
 
 def _lay_out(place: Place, path: str | None, layout: str, odd: bool) -> int:
-    """The folder that the founding document of a design describes."""
+    """Writes the folder that the founding document of a design describes."""
     if layout not in LAYOUTS:
         raise Invalid(f"there is no layout {layout[:60]!r}; layouts are {', '.join(LAYOUTS)}")
     if path in (None, "-"):
@@ -303,7 +304,7 @@ def _exported(
 
 @dataclass(slots=True)
 class _Written:
-    """How many memories were written, of about so many."""
+    """How many memories were written, and about how many there are."""
 
     total: int
     count: int = 0

@@ -1,8 +1,8 @@
-"""`memorist hook AGENT EVENT`: answers an agent. It is a guest in somebody's session, so nothing that goes wrong here may be seen
-there: whatever happens, it prints nothing, ends with 0, and the problem is noted for `memorist doctor`.
+"""`memorist hook AGENT EVENT`: answers an agent. It is a guest in somebody's session, so none of its errors may show
+there: it prints nothing, ends with 0, and records the problem for `memorist doctor`.
 
-It reads its words itself: an agent takes an exit code of 2 as a reason to stop, and that is how wrong words end elsewhere. It first
-asks the process of a server that runs, and loads nothing for that (`served`).
+It parses its words itself: an agent takes an exit code of 2 as a reason to stop, and the usual parser ends with that on
+wrong words. First it asks the process of a running server, and loads nothing for that (`served`).
 """
 
 import math
@@ -14,7 +14,7 @@ from contextlib import suppress
 
 from memorist.surfaces.agents import served
 
-FLAG = "--plugin"  # says nothing where the agent's settings have this hook too
+FLAG = "--plugin"  # stay silent if the agent's settings have this hook too
 
 
 def run(words: Sequence[str], begin: Callable[[], None] = lambda: None) -> None:
@@ -35,7 +35,7 @@ def run(words: Sequence[str], begin: Callable[[], None] = lambda: None) -> None:
 
 
 def answered(words: Sequence[str], raw: bytes, say: Callable[[str], None], began: float = math.inf) -> None:
-    """Says what the agent is told, if anything; what was noted as told after it `began` was not heard. Never raises."""
+    """Says what the agent is told, if anything. What was noted as told after it `began` was never heard. Never raises."""
     try:
         _answer(words, raw, say, began)
     except (Exception, KeyboardInterrupt) as problem:
@@ -67,6 +67,6 @@ def _answer(words: Sequence[str], raw: bytes, say: Callable[[str], None], began:
 
 
 def _say(document: str) -> None:
-    """At once: what is done after it may take longer than the agent waits."""
+    """Sends it at once: the work after it may take longer than the agent waits."""
     sys.stdout.write(document + "\n")
     sys.stdout.flush()

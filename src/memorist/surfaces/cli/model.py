@@ -1,8 +1,8 @@
-"""Models at the command line: which there are, which are used, using another, and adding one of your own.
+"""Models at the command line: list them, show which are used, use another, and add one of your own.
 
-A name stands for what the settings `embed`, `embed_turns` and `rerank` say, and `use` writes that into the user's own file:
-no file of a project may name a model. It is used once first, so that nothing is set that does not work. Vectors are moved by
-upkeep; `use` says what the store at hand needs.
+A name stands for what the settings `embed`, `embed_turns` and `rerank` say, and `use` writes that into the user's own
+file: no file of a project may name a model. `use` runs the model once first, so that it sets none that does not work.
+Upkeep moves the vectors; `use` says what the store at hand needs.
 """
 
 import re
@@ -76,7 +76,7 @@ def _cells(row: Mapping[str, Any]) -> tuple[str, ...]:
 
 
 def _used() -> dict[str, str | None]:
-    """What each setting says; turns have the model that was named for memories, unless they have their own."""
+    """What each setting says; turns use the model for memories, unless they have their own."""
     found = settings.all_settings(Path.cwd())
     said = {key: found[key][0] for key in FOR if key in found}
     turns = DEFAULT_TURNS if found["embed"][1] == "default" else said["embed"]
@@ -105,7 +105,7 @@ def _row(model: AddedModel) -> dict[str, Any]:
 
 
 def _others(used: Mapping[str, str | None], added: Mapping[str, AddedModel]) -> Iterator[dict[str, Any]]:
-    """What is set and has no name here."""
+    """Settings whose model has no name here."""
     known = {*BUILT_IN, *(each.spelled for each in added.values())}
     for key, spelled in used.items():
         if key == "chat" and spelled and spelled != NONE:
@@ -140,7 +140,7 @@ def use_model(place: Place, name: str, turns: bool = False, rerank: bool = False
 
 
 def _meant(name: str, turns: bool, rerank: bool) -> tuple[str, str]:
-    """The setting that is meant, and what it is to say."""
+    """The setting that is meant, and its new value."""
     if turns and rerank:
         raise Invalid("a model is used for turns or as a second opinion; give --turns or --rerank, not both")
     added = _added().all()
@@ -154,7 +154,7 @@ def _meant(name: str, turns: bool, rerank: bool) -> tuple[str, str]:
 
 
 def _spelled(name: str, added: Mapping[str, AddedModel]) -> str:
-    """What stands for itself: a built-in model, a folder, an address."""
+    """A name that is its own value: a built-in model, a folder, an address."""
     if name in BUILT_IN or not re.fullmatch(r"[\w.-]+", name):
         return name
     raise Invalid(
@@ -171,7 +171,7 @@ def _shown(trial: Trial | None) -> list[str]:
 
 
 def try_model(place: Place, name: str | None = None) -> int:
-    """One call to the chat model that is named, or set, and what came of it."""
+    """Makes one call to the chat model that is named, or set, and shows the result."""
     spelled = settings.get_setting("chat", Path.cwd()) if name is None else checked_chat(name)
     chat = chosen_chat(spelled or NONE, NONE, settings.secret)
     if chat is None:

@@ -1,8 +1,8 @@
-"""A sign of life: what takes longer than a second says so, in one line at the foot of the terminal.
+"""A sign of life: a command that takes longer than a second says so, in one line at the bottom of the terminal.
 
-It is drawn on standard error, only where that is a terminal, and wiped before anything else is written. A program that reads
-our output never sees any of it. The line tells how long it has taken, and how many memories were written and how far it has come
-where that is known.
+The line goes to standard error, only if that is a terminal, and is wiped before anything else is written. A program
+that reads our output never sees it. It shows the elapsed time and, where known, how many memories were written and how
+much is done.
 """
 
 import os
@@ -17,15 +17,15 @@ if TYPE_CHECKING:
     from memorist.memory import Memory
 
 WIDE = 20  # characters of the bar
-PATIENCE_OF_PEOPLE, STEP = 1.0, 0.2  # seconds until it is shown, and between two looks
+PATIENCE_OF_PEOPLE, STEP = 1.0, 0.2  # seconds until it is shown, and between two updates
 
 
 class _Line:
-    """The line of the command that runs."""
+    """The progress line of the running command."""
 
     def __init__(self, name: str) -> None:
         self.name, self.count, self.begun, self.share = name, 0, time.monotonic(), 0.0
-        self.lock = threading.RLock()  # held by whoever writes to the terminal
+        self.lock = threading.RLock()  # held while writing to the terminal
         self.over, self.drawn = threading.Event(), False
 
     def add(self) -> None:
@@ -41,7 +41,7 @@ class _Line:
                     self.drawn = True
 
     def _bar(self) -> str:
-        """How far it has come, where that is known."""
+        """The share that is done, where that is known."""
         done = int(self.share * WIDE)
         return f"[{'#' * done}{'.' * (WIDE - done)}] {self.share:.0%}, " if self.share else ""
 
@@ -51,7 +51,7 @@ class _Line:
             self.drawn = False
 
     def _write(self, text: str) -> None:
-        """Writes over what stands there, with plain blanks: no terminal is too simple for them."""
+        """Overwrites the line with plain blanks: every terminal supports that."""
         from shutil import get_terminal_size
 
         wide = get_terminal_size().columns - 1
@@ -82,7 +82,7 @@ def shown(name: str) -> Iterator[None]:
 
 
 def end() -> None:
-    """The answer begins: nothing is drawn any more."""
+    """Stops drawing, because the answer begins."""
     if _now is not None:
         with _now.lock:
             _now.over.set()
@@ -91,7 +91,7 @@ def end() -> None:
 
 @contextmanager
 def apart() -> Iterator[None]:
-    """Something else has the terminal meanwhile: a question, a warning, an editor."""
+    """Leaves the terminal to something else: a question, a warning, an editor."""
     if _now is None:
         yield
         return
@@ -101,7 +101,7 @@ def apart() -> Iterator[None]:
         try:
             yield
         finally:
-            line.begun += time.monotonic() - begun  # the time of people is not ours
+            line.begun += time.monotonic() - begun  # time that people take does not count
 
 
 def follow(memory: "Memory") -> None:
@@ -112,6 +112,6 @@ def follow(memory: "Memory") -> None:
 
 
 def come(done: int, total: int) -> None:
-    """Says how far the command has come, if anybody is looking."""
+    """Shows how far the command has come, if anybody is looking."""
     if _now is not None and total:
         _now.share = min(done / total, 1.0)

@@ -1,7 +1,7 @@
-"""Projects at the command line: which there are, which one this folder is, and giving one another name.
+"""Projects at the command line: listing them, finding this folder's, and renaming one.
 
-Whoever sits at a shell owns the store: they may know which projects it holds and join two of them, which no access to one
-project allows. `--scope` narrows that again.
+Whoever sits at a shell owns the store: they may list its projects and join two of them, which access to one project
+does not allow. `--scope` narrows that again.
 """
 
 from collections.abc import Callable, Iterator
@@ -52,7 +52,7 @@ def _said(fact: Any) -> str:
 
 def change(verb: str, place: Place, **given: Any) -> int:
     with owned(place) as memory:
-        if verb == "move":  # the folder did: what was remembered under its old path is this folder's
+        if verb == "move":  # the folder moved: what was remembered under its old path belongs to it
             given["new"] = memory.project.scope
         report: Report = memory.merge_project(**given) if verb == "merge" else memory.rename_project(**given)
         show.show(show.Result("merge_project", report, memory, {}, False), Screen.of(place.json))
@@ -60,7 +60,7 @@ def change(verb: str, place: Place, **given: Any) -> int:
 
 
 def assign(place: Place, what: str, to: str) -> int:
-    """Whose an older task or session is; no project could say so, because none of them sees it."""
+    """Assigns an older task or session to a project; no project could do so, because none of them sees it."""
     with owned(replace(place, scope=None)) as memory:
         if memory.access.origin != "user":
             raise Refused("only a person says which project it belongs to; run this at a terminal")

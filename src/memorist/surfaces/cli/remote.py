@@ -1,7 +1,7 @@
-"""The command line beside a server: `memorist --url http://127.0.0.1:8765 recall …`, or the setting `url`.
+"""The command line on a server: `memorist --url http://127.0.0.1:8765 recall …`, or the setting `url`.
 
-A command does the same with the client that it does with a memory of this machine, and shows it the same. What works on a file, a
-folder or a terminal of this machine stays there, and says so. The project is that of this folder, as it would be here.
+A command works with the client as it does with a local memory, and shows the same. Commands on a file, a folder or a
+terminal stay local, and say so. The project is that of this folder, as it would be for a local store.
 """
 
 import re
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from memorist.surfaces.cli.verbs import Place
 
 HEAD = 200  # bytes that show whether a file is an export
-PIECE = 64 << 10  # bytes of a file that are sent at once
+PIECE = 64 << 10  # bytes of a file per chunk
 SHELL_STEPS = tuple(
     (re.compile(there), here)
     for there, here in (
@@ -39,11 +39,11 @@ SHELL_STEPS = tuple(
         (r"(?<= with )(project|scope|user)=(?=\S+(,| as copies|$))", r"--\1 "),
         ("scope=(?= puts)", "--scope"),
     )
-)  # the next step of an import: as a server says it (`http/more.py`), and as it is at a shell
+)  # the next step after an import: as a server says it (`http/more.py`), and as it is in a shell
 
 
 class Remote(Client):
-    """A client with what screens ask of a memory beside its verbs."""
+    """A client, plus what screens ask of a memory besides its verbs."""
 
     adopted = None
 
@@ -63,7 +63,7 @@ class Remote(Client):
         return {}
 
     def part(self, part: str, given: Mapping[str, Any]) -> Any:
-        """What a conversation is asked without being opened."""
+        """Answers questions about a conversation without opening it."""
         return self._ask(asked_part(part, given))
 
     def talk(self, session: str, limit: int, user: str | None) -> tuple[Record | None, list[Record]]:
@@ -76,7 +76,7 @@ class Remote(Client):
             return None, []
 
     def listed(self, where: Mapping[str, Any] | None, order: str, limit: int) -> tuple[list[Record], int]:
-        """The memories that questions find, and how many turns, sessions and the like there are beside them."""
+        """The memories that recall finds, and how many turns, sessions and the like there are besides."""
         most, wanted = checks.whole(limit, "limit", 1, 1_000_000), limit
         aside = [kind.name for kind in KINDS.values() if not kind.recalled]
         hidden = self.count({**(where or {}), "kind": {"$in": aside}})
@@ -86,14 +86,15 @@ class Remote(Client):
     # ------------------------------------------------------------ files
 
     def exported(self, style: str, where: Mapping[str, Any] | None, all: bool) -> Iterator[str]:
-        """What an export of the server holds, as it comes."""
+        """The content of an export by the server, as it arrives."""
         asked = {"style": style, "where": where, "all": all or None}
         return (f"{line}\n" for line in self.export_lines(**_said(asked)))
 
     def brought(
         self, paths: Sequence[str], scope: str | None, own: bool, dry_run: bool = False, document: bool = False
     ) -> "list[Imported]":
-        """What became of these files, each of which is sent as it is read. All are looked at before the first is sent."""
+        """Imports these files, sending each as it is read, and returns the results. All are checked before the first is
+        sent."""
         if own:
             raise Invalid("--own brings your export back into a store of this machine; name it with --db")
         if not paths:
@@ -112,7 +113,7 @@ class Remote(Client):
         from memorist.files.transfer import Imported
 
         named: dict[str, Any] = {"name": file.name}
-        if document:  # which is known again by its name, the same as on this machine
+        if document:  # its name identifies it later, as on this machine
             named = {"name": sources.name_in(self.project.own_root, sources.Source(file, file.name)), "document": True}
         with file.open("rb") as raw, _in_shell_words():
             done: Imported = wire.noun(Imported, self._bring(iter(partial(raw.read, PIECE), b""), {**named, **asked}))
@@ -130,14 +131,14 @@ def _in_shell_words() -> Iterator[None]:
 
 
 def _for_a_shell(said: str) -> str:
-    """What a server says of an import, with the commands and options of a shell instead of its routes and fields."""
+    """Rewrites a server's advice on an import: shell commands and options in place of its routes and fields."""
     for there, here in SHELL_STEPS:
         said = there.sub(here, said)
     return said
 
 
 def _is_document(file: Path) -> bool:
-    """What is neither Markdown nor JSON, as an import on this machine takes it."""
+    """Whether a file is neither Markdown nor JSON, by the rules of a local import."""
     from memorist.files import sources
     from memorist.files.jsonl import is_export
 

@@ -1,8 +1,8 @@
 """Where answers go: to a person at a terminal, down a pipe, or to a program as one JSON document.
 
-Nothing stored reaches a terminal as it is: escape sequences, bidirectional and invisible characters are made visible,
+No stored text reaches a terminal unfiltered: escape sequences, bidirectional and invisible characters are made visible,
 so that a memory cannot clear the screen, forge a link or hide a word. JSON is written in ASCII for the same reason.
-Colour is for terminals only, and never when NO_COLOR is set or the terminal calls itself dumb.
+Colour is for terminals only, and never if NO_COLOR is set or the terminal calls itself dumb.
 """
 
 import json
@@ -38,23 +38,24 @@ class Screen:
         return cls(json, terminal, terminal and not plain)
 
     def line(self, text: str = "") -> None:
-        """One line of the answer; on a terminal it is broken between words, and what follows stands further in."""
+        """One line of the answer; a terminal gets it wrapped between words, with continuation lines indented."""
         progress.end()
         inner = len(text) - len(text.lstrip(" ")) + 2
         sys.stdout.write(filled(text, inner) + "\n")
 
     def verbatim(self, text: str) -> None:
-        """A text to be copied, such as a prompt or a TOML file: a terminal breaks its lines itself, and copies them whole."""
+        """A text to be copied, such as a prompt or a TOML file, without wrapping: the terminal breaks long lines
+        itself, and copies them whole."""
         progress.end()
         sys.stdout.write(safe(text) + "\n")
 
     def document(self, value: Any) -> None:
-        """The answer as JSON: one document, whatever is in it."""
+        """The answer as one JSON document, whatever it contains."""
         progress.end()
         sys.stdout.write(json.dumps(plain(value), ensure_ascii=True, indent=2 if sys.stdout.isatty() else None) + "\n")
 
     def answer(self, document: Any, *lines: str) -> int:
-        """The answer of a command that went well: a document, or these lines."""
+        """The answer of a successful command: a document, or these lines."""
         if self.json:
             self.document(document)
         else:
@@ -97,30 +98,31 @@ class Screen:
 
 
 def _side_by_side(row: Sequence[str]) -> Iterator[str]:
-    """The cells where no head says which is which: an empty one between others has a dash, so that none takes its place."""
+    """The cells of a row without column heads: an empty cell between others becomes a dash, so that the columns stay
+    countable."""
     filled_in = [place for place, cell in enumerate(row) if cell]
     for cell in row[min(filled_in, default=0) : max(filled_in, default=0) + 1]:
         yield one_line(cell) or "-"
 
 
 def aside(text: str) -> None:
-    """A word to the person that is no part of the answer."""
+    """A word to the person that is not part of the answer."""
     with progress.apart():
         sys.stderr.write(filled(f"memorist: {safe(text)}", 2, sys.stderr) + "\n")
 
 
 def columns(stream: TextIO | None = None) -> int:
-    """How many letters a line has room for: on a terminal its width, elsewhere any number."""
+    """The characters that fit on a line: on a terminal its width, elsewhere any number."""
     if not (stream or sys.stdout).isatty():
         return sys.maxsize
-    from shutil import get_terminal_size  # which no pipe needs
+    from shutil import get_terminal_size  # a pipe does not need this import
 
     return get_terminal_size().columns
 
 
 def filled(text: str, inner: int, stream: TextIO | None = None) -> str:
-    """The text with the lines that are too long for a terminal broken between words; they go on `inner` blanks further in. A
-    word that is too long by itself, such as a path, stays whole, so that it can be copied."""
+    """The text with lines too long for a terminal wrapped between words; continuation lines get `inner` blanks more. A
+    single long word, such as a path, stays whole, so that it can be copied."""
     wide = columns(stream)
     return "\n".join(line if _width(line) <= wide else _broken(line, inner, wide) for line in text.split("\n"))
 
@@ -136,7 +138,7 @@ def _broken(line: str, inner: int, wide: int) -> str:
 
 
 def _width(text: str) -> int:
-    """In columns: a style takes none, a letter of Chinese two."""
+    """The width in columns: a style takes none, a Chinese character two."""
     shown = re.sub("\x1b\\[[0-9]+m", "", text) if "\x1b" in text else text
     if shown.isascii():
         return len(shown)
@@ -144,7 +146,7 @@ def _width(text: str) -> int:
 
 
 def two_columns(rows: Sequence[tuple[str, str]], least: int = 0) -> Iterator[str]:
-    """A name and what it is, side by side, or one below the other where the terminal is narrow."""
+    """A name and its description, side by side, or one below the other on a narrow terminal."""
     wide = max(least, *(len(name) for name, _ in rows)) + 4
     for name, about in rows:
         if wide <= columns() // 2:
@@ -155,11 +157,11 @@ def two_columns(rows: Sequence[tuple[str, str]], least: int = 0) -> Iterator[str
 
 
 def safe(text: str) -> str:
-    """Text as it may be shown, line breaks kept."""
+    """Text that is safe to show, line breaks kept."""
     return visible(text)
 
 
 def one_line(text: str, longest: int = LONGEST_LINE) -> str:
-    """Text as it may be shown on one line."""
+    """Text that is safe to show, on one line."""
     joined = " ".join(visible(text).split())
     return joined if len(joined) <= longest else f"{joined[:longest]}… ({len(text):,} characters)"

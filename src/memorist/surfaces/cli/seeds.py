@@ -1,9 +1,9 @@
-"""The founding documents' own commands. They are not in the overview; readers of such a document find them, with help.
+"""The founding documents' own commands. The overview omits them; readers of such a document find them, with help.
 
-`memorist memory_store TEXT`, `memory_query`, `memory_reinforce`, `memory_demote`, `memory_update`, `narrative_update` and
-`narrative_search` are the tools of `memorist.seeds.hebbian`, with dashes or underscores; `memorist memories export` is
-`memorist export`. `memorist slash "/remember …"` runs a slash command of `memorist.seeds.curated`, and
-`memorist memory '{"action": …}'` the one tool of `memorist.seeds.associative`.
+`memorist memory_store TEXT`, `memory_query`, `memory_reinforce`, `memory_demote`, `memory_update`, `narrative_update`
+and `narrative_search` are the tools of `memorist.seeds.hebbian`, with dashes or underscores; `memorist memories export`
+is `memorist export`. `memorist slash "/remember …"` runs a slash command of `memorist.seeds.curated`, and `memorist
+memory '{"action": …}'` the one tool of `memorist.seeds.associative`.
 """
 
 from collections.abc import Callable, Mapping
@@ -58,7 +58,7 @@ def _perform(tool: str, place: Place, **given: Any) -> int:
 
 
 def _slash(place: Place, line: str, yes: bool = False) -> int:
-    """What a keyword would forget or pin is asked for first: at a terminal by a question, elsewhere by wanting `--yes`."""
+    """Confirms first what a keyword would forget or pin: at a terminal by a question, elsewhere by requiring `--yes`."""
     with opened(place, wait=PATIENCE["writing"]) as memory:
         answer = seeds.curated.slash(memory, line, confirm=yes)
         if answer.asks and not yes and arguments.at_terminal() and arguments.agreed(f"{safe(answer.text)}\ndo it?"):

@@ -1,7 +1,7 @@
 """`memorist serve` and the keys of a server: `key add`, `key list`, `key rotate`, `key remove`.
 
-A key is shown once, on standard output. What comes through it is an agent's word; one whose words count as the user's is made at
-a terminal only, by a person who says so.
+A key is shown once, on standard output. What is written with it is an agent's word. A key whose words count as the
+user's can only be made at a terminal, by a person who confirms that.
 """
 
 import importlib.util
@@ -81,12 +81,13 @@ def _check(port: int, workers: int | None) -> None:
 
 
 def _share_heaps() -> None:
-    """Lets the threads of this process share two heaps. Where glibc gives each its own, what one of them gave back is of no use
-    to the others, and a server comes to hold a few dozen megabytes that nobody uses. It must be said before they begin."""
+    """Makes all threads of this process share two heaps. By default glibc gives each thread its own; memory that one
+    thread frees is then of no use to the others, and a server comes to hold a few dozen megabytes that nobody uses.
+    Must run before the threads start."""
     if sys.platform == "linux":
         import ctypes
 
-        with suppress(AttributeError, OSError):  # another library, which has no such heaps
+        with suppress(AttributeError, OSError):  # another C library, which has no such heaps
             ctypes.CDLL(None).mallopt(M_ARENA_MAX, HEAPS)
 
 
@@ -95,7 +96,7 @@ def _share_heaps() -> None:
 
 def add(place: Place, name: str, keys: str | None = None, **given: Any) -> int:
     user = given.get("origin") == "user"
-    if user and not arguments.at_terminal():  # no option says it for a person: any program could give it
+    if user and not arguments.at_terminal():  # no option replaces the person: any program could pass it
         raise Refused(
             "a key whose words count as yours is made at a terminal, by a person; without --origin it is an agent's"
         )

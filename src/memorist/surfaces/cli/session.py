@@ -1,7 +1,7 @@
-"""Conversations at the command line: which there are, what was said in one, a turn or a note more, its end.
+"""Conversations at the command line: list them, show one, add a turn or a note, end one.
 
-Each command opens the session, does its part and leaves it open, so a conversation can be kept turn by turn from a shell. It ends
-with `session close`, or by itself once nobody came back for fifteen minutes.
+Each command opens the session, does its part and leaves it open, so a conversation can be kept turn by turn from a
+shell. It ends with `session close`, or by itself after fifteen minutes without a command.
 """
 
 from collections.abc import Callable
@@ -40,7 +40,7 @@ def list_sessions(place: Place, **given: Any) -> int:
 
 def _row(memory: Memory, record: Record) -> tuple[str, ...]:
     said, agent = record.data, record.provenance.agent or ""
-    brought = "source" in said  # by an import, which says when it was and what it was called
+    brought = "source" in said  # came with an import, which knows its date and its former name
     about = record.text.removeprefix(f"Session {record.title} of {agent}: ") if brought else ""
     moment = record.times.at if brought else record.times.updated
     state, turns = str(said.get("state", "unopened")), _turns(memory, str(record.title), record.scope)
@@ -48,7 +48,7 @@ def _row(memory: Memory, record: Record) -> tuple[str, ...]:
 
 
 def _unopened(memory: Memory, limit: int) -> list[tuple[str, ...]]:
-    """Of the conversations that were spoken in last, those that `remember` kept as turns: no session was opened for them."""
+    """Among the latest conversations, those that `remember` stored as turns: no session was opened for them."""
     by, rows = memory._caller, list[tuple[str, ...]]()
     last = by.where.also("kind", "eq", "turn").also("state", "eq", "active").also("scope", "eq", memory.home)
     last = last.also("session", "ne", None)
@@ -89,7 +89,7 @@ def show_session(place: Place, session: str, limit: int = SHOWN_TURNS, user: str
 def _done(
     memory: Memory, session: str, part: str, agent: str | None = None, user: str | None = None, **given: Any
 ) -> Any:
-    """A part of a session, which is opened for it and left open."""
+    """Does one part of a session, which is opened for it and left open."""
     held = memory.session(session, agent=agent, user=user)
     try:
         return getattr(held, part)(**given)
@@ -98,7 +98,7 @@ def _done(
 
 
 def say(part: str, place: Place, session: str, text: str | None = None, **given: Any) -> int:
-    """A turn, or a note."""
+    """Adds a turn, or a note."""
     given["text"] = arguments.text_or_stdin(text, "text", required=True) or ""
     with opened(place, wait=PATIENCE["writing"]) as memory:
         outcome: Outcome = _done(memory, session, part, **given)
@@ -118,7 +118,7 @@ def close(place: Place, session: str, user: str | None = None, **given: Any) -> 
 
 
 def _show_kept(memory: Memory, report: Report, screen: Screen) -> None:
-    """What there is of a conversation once it has ended, the summary first."""
+    """Shows what remains of a conversation once it has ended, the summary first."""
     ids = dict.fromkeys([*(each.id for each in report.changed), *report.left])
     kept = [record for record in show.by_id(memory, ids).values() if record.state == "active"]
     for record in sorted(kept, key=lambda each: (each.kind != "summary", each.number)):
@@ -136,7 +136,7 @@ def fork(place: Place, session: str, new: str | None = None, user: str | None = 
 
 
 def _must_be_known(place: Place, session: str, user: str | None) -> None:
-    """What was never begun is not closed or forked: a slip must not make a session."""
+    """Refuses to close or fork a session that never began: a typo must not create one."""
     with opened(place, wait=PATIENCE["reading"]) as memory:
         where = scope_of(None, user) or memory.home
         if not memory.count({"kind": "session", "session": session, "scope": where}):

@@ -1,7 +1,7 @@
 """Answers for people: short, plain, one memory per line, and always with the scope that was used.
 
-Every answer has one function here; with `--json` none of them runs, and the answer itself is the document. All that was
-stored passes through `one_line` or `safe` on its way.
+Every kind of answer has one function here; with `--json` none of them runs, and the answer itself is the document. All
+stored text passes through `one_line` or `safe` on its way.
 """
 
 from collections import Counter
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Result:
-    """What a verb answered, and what is needed to say it."""
+    """A verb's answer, and what is needed to show it."""
 
     verb: str
     value: Any
@@ -74,7 +74,7 @@ def _changed(result: Result, screen: Screen) -> None:
 
 
 def _advised(outcomes: Sequence[Outcome], screen: Screen) -> None:
-    """What else is to be said, such as that a secret was replaced; once, however many it is said of."""
+    """Further advice, such as that a secret was replaced; once, however many memories it is about."""
     for advice, count in Counter(each.advice for each in outcomes if each.advice).items():
         screen.line(screen.styled(f"  {one_line(advice)}{f' ({count:,} memories)' if count > 1 else ''}", "dim"))
 
@@ -101,14 +101,14 @@ def _remembered_many(result: Result, screen: Screen) -> None:
 
 
 def _surprising(outcome: Outcome) -> bool:
-    """Whether there is more to say than that a new memory is there, such as that it took the place of another."""
-    from memorist.remember.conflicts import NEW  # here, for questions do without it
+    """Whether there is more to say than that a new memory is there, such as that it replaced another."""
+    from memorist.remember.conflicts import NEW  # imported here, because questions do without it
 
     return (outcome.outcome, outcome.because) != ("added", NEW)
 
 
 def _reasons(reasons: Counter[tuple[str, str]], screen: Screen) -> None:
-    """What did not simply become a new memory, and why."""
+    """Which memories were not simply added, and why."""
     for (word, because), count in reasons.most_common(SHOWN_AT_MOST):
         screen.line(f"  {count:,} {word}: {one_line(because)}")
     if len(reasons) > SHOWN_AT_MOST:
@@ -123,8 +123,8 @@ def _named(outcome: Outcome, screen: Screen) -> str:
 
 
 def _called(record: Record) -> str:
-    """As commands take it."""
-    from memorist.session.tasks import TASK, name_of  # here, for questions do without it
+    """The name that commands take."""
+    from memorist.session.tasks import TASK, name_of  # imported here, because questions do without it
 
     return f"{name_of(record)} [id:{record.number}]" if record.kind == TASK else f"[id:{record.number}]"
 
@@ -150,14 +150,14 @@ def _recalled(result: Result, screen: Screen) -> None:
 
 @dataclass(frozen=True, slots=True)
 class _Beside:
-    """What the memories of an answer have to do with others, by their ids."""
+    """How the memories of an answer relate to others, by their ids."""
 
     known: Mapping[str, Record]
     shown: Mapping[str, Record]
-    newer: Mapping[str, str]  # what took the place of which
+    newer: Mapping[str, str]  # what replaced which
 
     def named(self, ids: Iterable[str]) -> str:
-        """Their marks, and the beginning of a text that the answer does not show itself."""
+        """The marks of the related memories, and the beginning of a text that the answer does not show itself."""
         told = (self.known[id] for id in ids if id in self.known)
         return ", ".join(f"[id:{r.number}]{'' if r.id in self.shown else f' {_begun(r.text)}'}" for r in told)
 
@@ -170,7 +170,8 @@ def _beside(found: Recall, memory: "Memory") -> _Beside:
 
 
 def _relations(hit: Hit, others: _Beside) -> Iterator[str]:
-    """What a reader must know before using a hit: that another took its place, or says otherwise, or that it was only said."""
+    """What a reader must know before using a hit: that another memory replaced or contradicts it, or that it was only
+    said."""
     if replaced := others.named(hit.replaces):
         yield f"replaces {replaced}"
     if "outdated" in hit.why:
@@ -288,7 +289,7 @@ def _facts(record: Record) -> list[tuple[str, str]]:
 
 
 def _structure(record: Record) -> dict[str, str | None]:
-    """What its data says: what brings it up, the name of a procedure, whose steps stand below, and the rest as it is."""
+    """What its data says: its triggers, the name of a procedure, whose steps stand below, and the rest as it is."""
     steps = procedure_of(record.data, record.kind)
     named = {TRIGGERS, *(("name", *PARTS_OF_PROCEDURE) if steps else ())}
     others = {name: value for name, value in record.data.items() if name not in named}
@@ -307,7 +308,7 @@ def _records(result: Result, screen: Screen) -> None:
 
 
 def _reach(memory: "Memory") -> str:
-    """Where was looked, in words."""
+    """The places that were searched, in words."""
     reads = memory.access.reads
     named = ["every project" if scope == EVERY_PROJECT else scope for scope in reads if scope != "*"]
     if "*" in reads:
@@ -338,14 +339,14 @@ def _links(result: Result, screen: Screen) -> None:
 
 
 def _link(link: Link, asked: str, known: Mapping[str, Record]) -> Sequence[str]:
-    """Both sides, since a relation may have a direction; the text is that of the other one."""
+    """Both sides, because a relation may have a direction; the text is that of the other one."""
     a, b = (f"[id:{known[id].number}]" if id in known else id for id in (link.a, link.b))
     other = known.get(link.b if link.a == asked else link.a)
     return a, link.kind, b, f"{link.weight:g}", other.text if other else "", link.evidence or ""
 
 
 def _near(result: Result, screen: Screen) -> None:
-    """Memories beside one, and by which way each was reached."""
+    """Neighbouring memories, and the way each was reached."""
     hits: Sequence[Hit] = result.value
     others = _Beside({}, {hit.id: hit.record for hit in hits}, {})
     for hit in hits:
@@ -362,11 +363,11 @@ NOTHING_NEAR = {
     "path": "no short chain of links, tags or names connects these two",
     "similar": "no memory here is much like this one",
 }
-NAMED_AT_ONCE = 200  # ids in one question, which may have to fit into an address
+NAMED_AT_ONCE = 200  # ids in one question, which may have to fit into a URL
 
 
 def by_id(memory: "Memory", ids: Iterable[str]) -> dict[str, Record]:
-    """Those that may be read, in whatever state; any number of them."""
+    """Readable memories by id, in whatever state; any number of them."""
     some = parts(list(dict.fromkeys(ids)), NAMED_AT_ONCE)
     found = (
         memory.list({"id": {"$in": each}, "state": {"$in": [*get_args(State)]}}, limit=NAMED_AT_ONCE) for each in some
@@ -416,9 +417,9 @@ def _who(event: Event) -> str:
 
 SHOWN_AT_MOST = 20
 CHANGED = {"stale": "changed since", "unverifiable": "is not there, or cannot be read"}
-BESIDE = 60  # characters of a memory that stands beside an answer
+BESIDE = 60  # characters of a related memory beside an answer
 UNCONFIRMED = {"status": "candidate", "trust": "low"}
-DERIVED = "derived from"  # how the reason begins where a memory goes with another
+DERIVED = "derived from"  # how the reason begins when a memory goes with another
 WHOLE_VALUES = (
     "no memory fits that filter, which compares whole values; `memorist recall` finds memories by their words"
 )
@@ -456,7 +457,7 @@ def _nothing_fits(report: Report, given: Mapping[str, Any]) -> None:
 
 
 def came_along(report: Report) -> str:
-    """What a checkout brought along that was moved or got a remote."""
+    """What a checkout brought along after it was moved or got a remote."""
     told, back = report.changed[0].because, f"`memorist undo {report.batch}` takes that back"
     return f"{memories(len(report.changed))} came along: {told}; {back}"
 
@@ -467,7 +468,7 @@ def _derived(report: Report) -> str:
 
 
 def _left(left: Mapping[str, str], screen: Screen) -> None:
-    """Counted by reason; what was derived is named, because a person may want to look at it."""
+    """What was left, counted by reason; derived memories are named, because a person may want to look at them."""
     listed = {id: why for id, why in left.items() if why.startswith(DERIVED)}
     for id, why in listed.items():
         screen.line(f"  left as it was: {id}, {one_line(why)}")
@@ -482,7 +483,7 @@ def _would_change(report: Report, memory: "Memory", screen: Screen) -> None:
     ids = [each.id for each in some]
     readable = memory.list({"id": {"$in": ids}, "state": {"$ne": "erased"}}) if some else []
     texts = {record.id: record.text for record in readable}
-    if report.verb == "rescanned":  # the text holds what must not be shown
+    if report.verb == "rescanned":  # the text contains what must not be shown
         texts = {each.id: each.because for each in some}
     for each in some:
         told = f" ({each.because})" if each.because.startswith((DERIVED, SAYS_SAME)) else ""
@@ -552,7 +553,7 @@ def _extracted(result: Result, screen: Screen) -> None:
 
 
 def _promoted(result: Result, screen: Screen) -> None:
-    """One memory; or the findings, and what each has to be promoted."""
+    """One memory; or the findings, and what each needs to be promoted."""
     if isinstance(result.value, Outcome):
         return _changed(result, screen)
     findings: Sequence[Weighed] = result.value

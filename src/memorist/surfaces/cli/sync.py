@@ -1,7 +1,8 @@
-"""MEMORY.md at the command line: what people changed in it comes back, and what was remembered is written into it.
+"""MEMORY.md at the command line: reads back what people changed in it, and writes into it what was remembered.
 
-At a terminal the edits are shown first, and the person may adopt them: then they are the user's word. Otherwise, and down a
-pipe, they come in as what a file says: unconfirmed, and proposals where somebody more trusted said what they change.
+At a terminal the edits are shown first, and the person may adopt them: then they are the user's word. Otherwise, and
+down a pipe, they count as what a file says: unconfirmed, and as proposals if they change the words of a more trusted
+source.
 """
 
 import sys
@@ -21,13 +22,13 @@ from memorist.surfaces.cli.verbs import CONSENT_CODE, Place, opened
 
 DIFF_SIGNS = {"added": "+", "revised": "+", "removed": "-", "restored": "+", "unconfirmed": "?"}
 ADOPT = "adopt these edits as your word?"
-A_LOOK = 1.0  # seconds between two looks at the page and the store
+A_LOOK = 1.0  # seconds between two checks of the page and the store
 
 
 def sync_command(
     place: Place, path: str | None = None, watched: bool = False, dry_run: bool = False, yes: bool = False
 ) -> int:
-    with opened(place, confirm=lambda ask: "queue") as memory:  # who adopts nothing is not asked line by line
+    with opened(place, confirm=lambda ask: "queue") as memory:  # someone who adopts nothing is not asked line by line
         file = _file(memory, path)
         if watched:
             return _stay(memory, file, place)
@@ -62,14 +63,14 @@ def _file(memory: Memory, path: str | None) -> Path:
 
 
 def _follow(memory: Memory) -> None:
-    """Compares the other files of the project with the store as a whole, if it has any."""
+    """Syncs the other files of the project with the store, if it has any."""
     target = target_of(memory)
     for said in Follower(memory, target.folder, target.mode).sync().told if target else ():
         aside(said)
 
 
 def _show_edits(edits: Sequence[Edit], screen: Screen) -> None:
-    """All of them, in full: whoever adopts them vouches for every word."""
+    """Shows all edits in full: whoever adopts them vouches for every word."""
     for edit in edits:
         if edit.before is not None:
             screen.line(screen.styled(_in_full("-", edit.before), "bad"))
@@ -90,7 +91,7 @@ def _in_short(done: Synced) -> str:
 
 
 def _told(done: Synced, screen: Screen) -> int:
-    """What was done. → the exit code"""
+    """Shows what was done. → the exit code"""
     lines = [f"{screen.styled('synced', 'good')} {one_line(done.path)}: {_in_short(done)}"]
     if done.batch:
         lines.append(f"`memorist undo {done.batch}` takes the edits back")
@@ -104,9 +105,9 @@ def _told(done: Synced, screen: Screen) -> int:
 
 
 def _stay(memory: Memory, file: Path, place: Place) -> int:
-    """Syncs whenever the page or the store has changed, and the page has been quiet for a moment: an editor may be writing. What
-    is known is how both stood before a sync, so that what others did meanwhile is looked at again. The transcripts of agents are
-    read on as they grow."""
+    """Syncs whenever the page or the store has changed and the page has been quiet for a moment: an editor may be
+    writing. Compares with the state before the last sync, so that changes by others meanwhile are noticed. Also keeps
+    reading the transcripts of agents as they grow."""
     screen, known, before = Screen.of(place.json), None, None
     attempt, reading = _Attempt(screen), _Attempt(screen)
     with watch._until_stopped() as stop:
@@ -122,7 +123,7 @@ def _stay(memory: Memory, file: Path, place: Place) -> int:
 
 
 def _transcripts(memory: Memory) -> None:
-    """Reads on in what agents write, for a moment."""
+    """Reads on in the transcripts of agents, for a moment."""
     verbs.read_transcripts(memory, A_LOOK)
 
 
@@ -137,7 +138,7 @@ def _stand(memory: Memory, file: Path) -> tuple[int, ...]:
 
 @dataclass(slots=True)
 class _Attempt:
-    """What is in the way now may be gone the next time; it is told once."""
+    """Runs a step whose obstacle may be gone the next time, and reports that obstacle once."""
 
     screen: Screen
     problem: str = ""

@@ -1,10 +1,10 @@
-"""A verb as a command: opens the memory, calls the facade, shows the answer, and says by the exit code how it went.
+"""A verb as a command: opens the memory, calls the facade, shows the answer, and reports success in the exit code.
 
-The door decides how a text is labelled: what a person types at a terminal is the user's word, what comes through a pipe
-is an agent's. Where several memories are named, all are looked up first, so that a wrong id changes nothing; then each is
-done and told by itself, but `forget` and `erase` do all in one batch. `--scope` is an argument of the verbs that have one;
-for the others it narrows what they may see. Questions for a person are asked at a terminal at once; down a pipe nobody can
-be asked, so what needs consent waits in the queue.
+The surface decides how a text is labelled: what a person types at a terminal is the user's word, what comes through a
+pipe is an agent's. Where several memories are named, all are looked up first, so that a wrong id changes nothing; then
+each is done and reported by itself, but `forget` and `erase` do all in one batch. `--scope` is an argument of the verbs
+that have one; for the others it narrows what they may see. Questions for a person are asked at a terminal at once; down
+a pipe nobody can be asked, so what needs consent waits in the queue.
 """
 
 import logging
@@ -35,7 +35,7 @@ PATIENCE: Mapping[str, float] = {"writing": 30.0, "reading": 2.0, "keeping": 30.
 SHORT_FILTERS = (("kind", "kind", "$in"), ("tag", "tags", "$any"), ("state", "state", "$in"), ("user", "scope", "$eq"))
 SAYS_WHICH = ("kind", "session", "role", "speaker", "id", "number")
 CONSENT_CODE = 11  # the exit code when something waits for a person
-# Of the commands that are no verbs by themselves, those that do all they do by verbs, or by the streams of a server.
+# Commands that are not verbs, but work entirely through verbs or through the streams of a server.
 BESIDE_A_SERVER = (
     "export", "import", "ingest", "narrative add", "narrative list", "task add", "task list", "task move", "project list",
     "project rename", "project merge", "session list", "session show", "session turn", "session note", "session close",
@@ -45,7 +45,7 @@ BESIDE_A_SERVER = (
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """What `--db`, `--project`, `--scope`, `--space`, `--url` and `--json` said."""
+    """The values of `--db`, `--project`, `--scope`, `--space`, `--url` and `--json`."""
 
     db: str | None = None
     project: str | None = None
@@ -62,7 +62,7 @@ class Place:
         if self.db is not None or self.url is not None:
             return self.url
         found = settings.load()
-        if "url" in found.problems:  # the file beside it would be the wrong place
+        if "url" in found.problems:  # falling back to the file would use the wrong place
             raise Invalid(found.problems["url"])
         return found.url
 
@@ -75,7 +75,8 @@ class Place:
 def opened(
     place: Place, *, narrowed: bool = True, wait: float = PATIENCE["keeping"], confirm: Confirmer | None = None
 ) -> AbstractContextManager[Memory]:
-    """The memory at that place, through this door. The person at the terminal is asked, unless `confirm` knows better."""
+    """The memory at that place, with the rights of this surface. The person at the terminal is asked, unless `confirm`
+    says otherwise."""
     return _reached(place, narrowed) if place.server else _opened(place, narrowed, wait, confirm)
 
 
@@ -104,7 +105,7 @@ def _opened(place: Place, narrowed: bool, wait: float, confirm: Confirmer | None
 
 @contextmanager
 def _reached(place: Place, narrowed: bool) -> Iterator[Memory]:
-    """The memory behind a server, which looks like one of this machine."""
+    """The memory behind a server, with the interface of a local one."""
     from memorist.surfaces.cli import remote
 
     if place.scope is not None and narrowed:
@@ -114,7 +115,7 @@ def _reached(place: Place, narrowed: bool) -> Iterator[Memory]:
 
 
 def must_reach(place: Place, command: arguments.Command, is_verb: bool, values: Mapping[str, Any]) -> None:
-    """Refuses a command beside a server that needs the files of this machine."""
+    """Refuses, on a server, a command that needs the files of this machine."""
     if not any(option.name == "url" for option in command.options) or not place.server:
         return
     by = "leave --url out" if place.url else "`memorist config unset url` ends the setting that names a server"
@@ -125,7 +126,7 @@ def must_reach(place: Place, command: arguments.Command, is_verb: bool, values: 
 
 
 def follow(memory: Memory) -> None:
-    """Brings the files of the project up to date, if it has any. What was stored is stored, whatever becomes of its files."""
+    """Updates the files of the project, if it has any. What was stored stays stored, whatever becomes of its files."""
     here = settings.load(memory._here.directory)
     if (here.files_mode or memory.design.files) == "off":
         return
@@ -140,7 +141,7 @@ def follow(memory: Memory) -> None:
 
 
 class _Aside(logging.Handler):
-    """What the engine warns of, as a word to the person."""
+    """Shows the engine's warnings as a word to the person."""
 
     def emit(self, record: logging.LogRecord) -> None:
         aside(record.getMessage())
@@ -193,14 +194,14 @@ def _perform(verb: Verb, place: Place, **given: Any) -> int:
             answer = [*answer, *receipts.checked(memory)]
         show.show(show.Result(verb.name, answer, memory, given, why), Screen.of(place.json))
         if verb.name == "upkeep" and not place.server:
-            follow(memory)  # also what other processes wrote
-        sys.stdout.flush()  # before the recall log is written, which may have to wait
+            follow(memory)  # includes what other processes wrote
+        sys.stdout.flush()  # before writing the recall log, which may have to wait
     return exit_code(answer)
 
 
 def _with_rights_to_move(memory: Memory, place: Place, id: str | None) -> None:
-    """Whoever sits at a terminal owns the store, and may agree to what the rights to one project do not allow: to give it
-    another name. The question has to be one that this project sees."""
+    """Whoever sits at a terminal owns the store, and may agree to what the rights to one project do not allow: renaming
+    it. The question must be one that this project sees."""
     from memorist.remember import consent
 
     asked = (
@@ -211,7 +212,7 @@ def _with_rights_to_move(memory: Memory, place: Place, id: str | None) -> None:
 
 
 def read_transcripts(memory: Memory, seconds: float | None = None) -> None:
-    """Reads what agents wrote into their transcripts, as far as hooks noted them."""
+    """Reads the transcripts of agents, as far as hooks noted them."""
     from memorist.store import captures
 
     if captures.known(memory._tools.store, memory.space, memory.home):
@@ -226,8 +227,8 @@ def _tell_of_conversation(verb: Verb, text: object) -> None:
 
 
 def _fill_in(verb: Verb, place: Place, given: dict[str, Any], batch: bool) -> bool:
-    """Adds the arguments that come from elsewhere: the place, the short filters, the settings, standard input. Tells whether
-    the verb has a scope of its own."""
+    """Adds the arguments that come from elsewhere: the place, the short filters, the settings, standard input. Returns
+    whether the verb has a scope of its own."""
     parameters = arguments.parameters_of(verb.name)
     needed = {name for name, parameter in parameters.items() if parameter.default is parameter.empty}
     scoped = "scope" in parameters
@@ -247,7 +248,8 @@ def _fill_in(verb: Verb, place: Place, given: dict[str, Any], batch: bool) -> bo
 
 
 def _usual_budget(place: Place, given: Mapping[str, Any]) -> dict[str, int]:
-    """What the settings say, unless the user does; where they say nothing, the project's choice or its design holds."""
+    """The budget from the settings, unless the user gives one; without both, the project's choice or its design
+    decides."""
     if {"budget", "remaining", "window"} & set(given):
         return {}
     found = settings.load(None if place.db else Path.cwd())
@@ -255,7 +257,7 @@ def _usual_budget(place: Place, given: Mapping[str, Any]) -> dict[str, int]:
 
 
 def _may_erase(memory: Memory, given: dict[str, Any]) -> bool:
-    """What cannot be undone is asked for twice: at a terminal by a question, elsewhere by wanting `--yes`."""
+    """Confirms what cannot be undone: at a terminal by a question, elsewhere by requiring `--yes`."""
     if given.pop("yes", False) or given.get("dry_run"):
         return True
     plan = memory.erase(**{**given, "dry_run": True})
@@ -289,7 +291,7 @@ def _each(memory: Memory, verb: str, given: Mapping[str, Any]) -> Any:
 
 
 def _list(memory: Memory, where: Any = None, order: str = "at", limit: int = 100, all: bool = False) -> list[Record]:
-    """`Memory.list`, but what was said does not bury what is known: unless the filter speaks of kinds or of who said it."""
+    """`Memory.list`, but turns do not bury memories: they are left out unless the filter names kinds or a speaker."""
     if all or any(map(Where.of(memory.access, where).speaks_of, SAYS_WHICH)):
         return memory.list(where, order=order, limit=limit)
     found, hidden = (_listed if isinstance(memory, Memory) else type(memory).listed)(memory, where, order, limit)
@@ -323,13 +325,13 @@ def _batch(memory: Memory, defaults: dict[str, Any]) -> list[Outcome]:
     if arguments.at_terminal():
         raise Invalid("--batch reads one draft per line from standard input; pipe them in")
     drafts = arguments.drafts(defaults)
-    if not isinstance(memory, Memory):  # a server looks at all of them before it stores any
+    if not isinstance(memory, Memory):  # a server checks all of them before it stores any
         return memory.remember_many([each for _, each in drafts])
     return memory.remember_many([_checked(number, each, memory) for number, each in drafts])
 
 
 def _checked(line: int, given: dict[str, Any], memory: Memory) -> Draft:
-    """A draft that the gate will take. Looked at before any of them is stored, so that a bad line stores nothing."""
+    """Checks a draft before any is stored, so that a bad line stores nothing."""
     try:
         return memory._checked(given)
     except MemoristError as problem:
@@ -337,7 +339,7 @@ def _checked(line: int, given: dict[str, Any], memory: Memory) -> Draft:
 
 
 def _filter(given: dict[str, Any]) -> dict[str, Any]:
-    """`--where`, joined with the short options for what is asked most."""
+    """`--where`, joined with the short options for common filters."""
     where: dict[str, Any] = dict(given.get("where", {}))
     if "user" in given:
         given["user"] = f"user/{given['user']}"

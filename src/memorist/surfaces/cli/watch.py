@@ -3,8 +3,8 @@
     memorist upkeep --watch "0 4 * * *"    upkeep at the times of a cron line; between two runs nothing is held open
     memorist log --follow                  the journal and the recall log, as they grow, whichever process writes
 
-They are programs like any other, started and stopped by their user: there is no hidden process. SIGINT and SIGTERM end them with
-the step under way, and the next upkeep goes on from there.
+They are programs like any other, started and stopped by their user: there is no hidden process. SIGINT and SIGTERM end
+them after the current step, and the next upkeep goes on from there.
 """
 
 import signal
@@ -37,11 +37,11 @@ if TYPE_CHECKING:
 
 AT_FOUR = "0 4 * * *"
 LOOK = 30.0  # seconds between two looks at the clock, which may be set meanwhile, or have slept
-A_SECOND = 1.0  # between two looks at the journal
-MOST_AT_ONCE = 1_000_000  # events of one look: as many as `log` gives, since the older ones would be lost
-LINES_AT_ONCE = 200  # of the recall log; twice as many as long as all of them are new
+A_SECOND = 1.0  # seconds between two checks of the journal
+MOST_AT_ONCE = 1_000_000  # events of one check: as many as `log` returns, because older ones would be lost
+LINES_AT_ONCE = 200  # of the recall log; doubled as long as all of them are new
 RECALLED = "recalled"  # the verb of a line of the recall log, for --verb
-PIECE = 1.0  # seconds of upkeep between two looks at whether to stop
+PIECE = 1.0  # seconds of upkeep between two checks whether to stop
 Wait = Callable[[float], bool]  # waits so many seconds; True as soon as it is time to stop
 
 
@@ -58,7 +58,7 @@ def upkeep(place: Place, arguments: dict[str, Any]) -> int:
 
 @contextmanager
 def _until_stopped() -> Iterator[threading.Event]:
-    """Set by Ctrl-C or SIGTERM."""
+    """An event that Ctrl-C or SIGTERM sets."""
     stop = threading.Event()
     before = {number: signal.signal(number, lambda *_: stop.set()) for number in (signal.SIGINT, signal.SIGTERM)}
     try:
@@ -69,13 +69,13 @@ def _until_stopped() -> Iterator[threading.Event]:
 
 
 def follow(place: Place, arguments: dict[str, Any]) -> int:
-    """The events that fit, and every second those that came, and what was asked meanwhile; as JSON one to a line."""
-    screen = replace(Screen.of(place.json), terminal=False)  # a table has its widths from all of its rows
+    """Shows the matching events, then every second the new ones and new questions; with JSON one per line."""
+    screen = replace(Screen.of(place.json), terminal=False)  # a table gets its widths from all of its rows
     asked = arguments | ({"scope": place.scope} if place.scope else {})
     with _until_stopped() as stop, opened(place, narrowed=False) as memory:
         wanted, recalls = dict(asked), Recalls.of(memory, asked)
         while not stop.is_set():
-            head = memory._tools.store.head()  # before the events: what comes meanwhile is not left out
+            head = memory._tools.store.head()  # before the events, so that none that arrives meanwhile is left out
             events = memory.log(**wanted)
             for shown in events if screen.json else filter(None, [events]):
                 show.show(show.Result("log", shown, memory, asked), screen)
@@ -90,17 +90,17 @@ def follow(place: Place, arguments: dict[str, Any]) -> int:
 
 @dataclass(slots=True)
 class Recalls:
-    """The recall log of this project, as it grows. Whoever asks something, in whichever process, writes it there at once as long as
-    this is looked at (`store/writer.py`)."""
+    """The recall log of this project, as it grows. While somebody watches it, every process writes its questions there
+    at once (`store/writer.py`)."""
 
     memory: "Memory"
     wanted: Wanted
     about: str | None = None  # the id of a memory that must have been shown
-    known: dict[str, None] = field(default_factory=dict)  # the lines that were read, as many as the log may hold
+    known: dict[str, None] = field(default_factory=dict)  # lines already read, as many as the log may hold
 
     @classmethod
     def of(cls, memory: "Memory", asked: Mapping[str, Any]) -> "Recalls":
-        """From now on, of the lines that fit what `log` was asked for."""
+        """Starts now, with the lines that match the arguments of `log`."""
         since, until = (checks.moment(asked.get(name), name) for name in ("since", "until"))
         verbs, scope = tuple(asked.get("verbs", ())), asked.get("scope")
         about = None if asked.get("id") is None else memory.get(asked["id"]).id
@@ -109,7 +109,7 @@ class Recalls:
         return found
 
     def new(self) -> list[dict[str, Any]]:
-        """The lines that came since the last look, oldest first, as far as this access may read what they tell."""
+        """The lines since the last check, oldest first, as far as this access may read their content."""
         self.memory._writer.audience.listen()
         lines = self._latest()
         came = [line for line in reversed(lines) if line.id not in self.known]
@@ -121,7 +121,7 @@ class Recalls:
         return self.wanted.fits(event, (line.home or "", None)) and self.about in (None, *line.ids)
 
     def _latest(self) -> list[Receipt]:
-        """As far back as something known; the first time all."""
+        """Reads back to a known line; the first time all."""
         most = LINES_AT_ONCE if self.known else RECEIPTS_AT_MOST
         while True:
             lines = self.memory._tools.store.receipts(self.memory.space, most)
@@ -130,7 +130,8 @@ class Recalls:
             most *= 2
 
     def _may_be_told(self, line: Receipt) -> bool:
-        """Its words are those of the project it was asked in; and everything that it showed must be readable."""
+        """Whether a line may be shown: its words belong to the project it was asked in, and everything that it showed
+        must be readable."""
         who = self.memory.access
         mine = who.sees_every_project if line.home is None else who.may_read(line.home)
         return (
@@ -147,8 +148,8 @@ def _told(line: Receipt) -> dict[str, Any]:
 
 
 def times(schedule: cron.Cron, clock: Callable[[], datetime], wait: Wait) -> Iterator[datetime]:
-    """The times of the schedule, each when it has come; one that was slept through comes once. A clock that is set back
-    does not have to catch up."""
+    """Yields each time of the schedule when it has come; times slept through count once. A clock that is set back does
+    not have to catch up."""
     seen = clock()
     due = schedule.after(seen)
     while not wait(min(LOOK, max(0.0, (due - seen).total_seconds()))):
@@ -163,7 +164,7 @@ def times(schedule: cron.Cron, clock: Callable[[], datetime], wait: Wait) -> Ite
 
 
 def _try(place: Place, arguments: dict[str, Any], screen: Screen, stop: threading.Event) -> None:
-    """What is in the way today, such as another writer or a full disk, is told, and may be gone the next time."""
+    """Reports an obstacle, such as another writer or a full disk, that may be gone the next time."""
     try:
         _look_after(place, arguments, screen, stop)
     except MemoristError as problem:
@@ -171,8 +172,8 @@ def _try(place: Place, arguments: dict[str, Any], screen: Screen, stop: threadin
 
 
 def _look_after(place: Place, arguments: dict[str, Any], screen: Screen, stop: threading.Event) -> None:
-    """One run, in pieces short enough to be stopped. One that was too short for anything to come of it is followed by a
-    longer one: a job may need more than that to see that it has nothing to do, and those after it have to come to theirs."""
+    """Runs upkeep once, in pieces short enough to be stopped. If a piece was too short to achieve anything, the next is
+    longer: a job may need more time to see that it has nothing to do, and the jobs after it must get their turn."""
     piece = PIECE
     with opened(place) as memory:
         while not stop.is_set():

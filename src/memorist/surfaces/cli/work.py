@@ -87,7 +87,7 @@ def show_task(place: Place, id: str) -> int:
 
 
 def _named(memory: Memory, ids: Any) -> list[Record]:
-    """Those of these that can be read; an import may hold anything."""
+    """The readable memories among these ids; an import may contain anything."""
     wanted = [each for each in ids if isinstance(each, str)] if isinstance(ids, list | tuple) else []
     caller = memory._caller
     return caller.store.get(wanted, caller.where)

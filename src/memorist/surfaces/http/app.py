@@ -1,7 +1,7 @@
-"""The application: every verb as a route, what a server has beside them, and the door in front of all.
+"""The application: a route for every verb, the server's other routes, and the guard in front of them all.
 
-Routes are FastAPI's, and say in their OpenAPI what `contract.py` read from the table of verbs. Other applications that speak
-for the same memory, such as an MCP server, are mounted behind the same door (`MOUNTED`).
+The routes are FastAPI's, and their OpenAPI comes from what `contract.py` reads in the table of verbs. Other
+applications that serve the same memory, such as an MCP server, are mounted behind the same guard (`MOUNTED`).
 """
 
 import re
@@ -44,10 +44,11 @@ def _mcp(profile: str, work: Work) -> Any:
     return McpMount(work, profile)
 
 
-# What else is served behind the same door: a path, and a function that makes an ASGI application of the work of a server. In
-# `scope["memorist"]` such an application finds the `Visitor`, and `work.memories.seen_by(visitor, project)` is their memory.
+# Other applications served behind the same guard: a path, and a function that builds an ASGI application from the
+# server's work. Such an application finds the `Visitor` in `scope["memorist"]`, and gets its memory from
+# `work.memories.seen_by(visitor, project)`.
 MOUNTED: dict[str, Mounted] = {}
-if find_spec("mcp"):  # at /mcp the usual tools, and each profile by its name
+if find_spec("mcp"):  # at /mcp the usual tools, below it each profile by its name
     MOUNTED |= {"/mcp": partial(_mcp, tools.DEFAULT)} | {f"/mcp/{name}": partial(_mcp, name) for name in tools.PROFILES}
 TEXT = {"text/plain": {"schema": {"type": "string"}}}
 EVENTS = {"text/event-stream": {"schema": {"type": "string"}}}
@@ -55,11 +56,11 @@ ANY_JSON: dict[str, Any] = {"application/json": {"schema": {}}}
 LINES = {"application/x-ndjson": {"schema": {"type": "string"}}, "text/markdown": {"schema": {"type": "string"}}}
 RECORDS = {"application/json": {"schema": {"type": "array", "items": {"$ref": "#/components/schemas/Record"}}}}
 OFTEN = ("recall", "remember", "context", "get", "session.turn")
-WITH_SLASHES = ("session", "project")  # names that may hold a slash
+WITH_SLASHES = ("session", "project")  # path parameters that may contain a slash
 
 
 def routes() -> list[tuple[Verb, str, str]]:
-    """Every verb with its method and its path, those first that are asked for most: they are tried in this order."""
+    """Every verb with its method and path. The most requested come first, because routes are tried in this order."""
     known = {**VERBS, **SESSION_PARTS}
     named = [(verb.http, verb) for verb in known.values() if verb.http] + [(at, also(at)) for at in ALSO]
     named.sort(key=lambda each: each[1].name not in OFTEN)
@@ -67,7 +68,7 @@ def routes() -> list[tuple[Verb, str, str]]:
 
 
 class Meters:
-    """What is counted, for Prometheus."""
+    """The metrics for Prometheus."""
 
     def __init__(self, work: Work) -> None:
         self.registry = CollectorRegistry()
@@ -92,7 +93,7 @@ class Meters:
 
 
 class _Following(StreamingResponse):
-    """A stream that tells when it is over, whoever ended it, and even if it never began."""
+    """A streaming response that reports when it is over, whoever ended it and even if it never began."""
 
     def __init__(self, content: AsyncIterator[bytes], over: Callable[[], None], media_type: str) -> None:
         super().__init__(content, media_type=media_type)
@@ -106,7 +107,7 @@ class _Following(StreamingResponse):
 
 
 class Application:
-    """One server's application: `asgi` is what a server runs."""
+    """The application of one server; `asgi` is what a server runs."""
 
     def __init__(
         self,
@@ -129,14 +130,14 @@ class Application:
         self._add_verbs()
         self._add_others()
         for path, app in self._mounted.items():
-            self.api.router.routes.append(Route(path, app))  # at this very path, not at those below it
+            self.api.router.routes.append(Route(path, app))  # at exactly this path, not at those below it
         self.api.add_exception_handler(HTTPException, self._no_route)
         self.api.add_exception_handler(MemoristError, _as_problem)
         self.api.add_exception_handler(OSError, _as_problem)
         self.api.add_exception_handler(ClientDisconnect, _went)
         self.api.add_exception_handler(
             Exception, _as_problem
-        )  # which is raised again after that, and logged by the door
+        )  # Starlette raises it again after the handler, and the guard logs it
         self._document: dict[str, Any] | None = None
         self.api.openapi = self.openapi  # type: ignore[method-assign]
         straight = Straight(self.api, routes(), WITH_SLASHES, lambda asked: perform(asked, self.work, self.answers))
@@ -144,7 +145,8 @@ class Application:
 
     @asynccontextmanager
     async def _lifespan(self, api: FastAPI) -> AsyncIterator[None]:
-        """What is mounted begins and ends with the server; then what was begun is finished, and the memories are closed."""
+        """Starts and stops the mounted applications with the server, then finishes work in progress and closes the
+        memories."""
         async with AsyncExitStack() as stack:
             for app in self._mounted.values():
                 lifespan = getattr(getattr(app, "router", None), "lifespan_context", None)
@@ -155,7 +157,7 @@ class Application:
         self.work.close()
 
     def openapi(self) -> dict[str, Any]:
-        """The document, with the nouns of all answers."""
+        """The OpenAPI document, including the schemas of all answers."""
         if self._document is None:
             document = FastAPI.openapi(self.api)
             schemas = {**contract.NOUNS, "Problem": contract.PROBLEM}
@@ -202,7 +204,7 @@ class Application:
         return _response(Reply.of_problem(TurnedAway(code, said), _visitor(request).request_id))
 
     def _allowed(self, path: str) -> list[str]:
-        """The methods that a path has."""
+        """The methods that a path accepts."""
         found = (route for route in self.api.routes if isinstance(route, Route) and route.path_regex.match(path))
         return sorted({method for route in found for method in route.methods or ()})
 
@@ -268,7 +270,7 @@ class Application:
         return _Following(follower.lines(), self._followed(visitor), media_type="text/event-stream")
 
     def _followed(self, visitor: Visitor) -> Callable[[], None]:
-        """Takes a place among those who follow; gives what gives it back."""
+        """Takes one of the places for followers of events; returns the function that gives it back."""
         give_back = self.work.followers.take(visitor)
         self.figures.followers.inc()
 
@@ -330,7 +332,7 @@ async def _as_problem(request: Request, problem: Exception) -> Response:
 
 
 async def _went(request: Request, problem: Exception) -> Response:
-    """Nobody is left to hear it; the figures and the log have 499, for it was not the server's fault."""
+    """The client is gone. Metrics and log record a 499, because the server is not at fault."""
     return Response(status_code=499)
 
 

@@ -1,4 +1,5 @@
-"""The OpenAPI of the server, made from the table of verbs and the signatures of the facade: nothing is written down twice."""
+"""The server's OpenAPI, generated from the table of verbs and the signatures of the facade, so nothing is written
+twice."""
 
 import re
 from typing import Any
@@ -36,11 +37,11 @@ RETRY: Document = {
 TRY_AGAIN = [wire.DOORS[code].status for code in wire.COME_BACK]
 HEALTH: Document = {"application/json": {"schema": {"type": "object", "additionalProperties": {"type": "string"}}}}
 LOCATION: Document = {"Location": {"description": "The path of the memory.", "schema": {"type": "string"}}}
-NOUNS: dict[str, Document] = {}  # of all answers, as far as they were described
+NOUNS: dict[str, Document] = {}  # schemas of all answers described so far
 
 
 def errors() -> Document:
-    """Every way in which a request may be refused."""
+    """All the ways a request may be refused."""
     content = {"application/problem+json": {"schema": {"$ref": "#/components/schemas/Problem"}}}
     said = {
         status: next((d.title for d in wire.DOORS.values() if d.status == status), "Problem") for status in STATUSES
@@ -50,7 +51,7 @@ def errors() -> Document:
 
 
 def operation(verb: Verb, method: str, path: str) -> Document:
-    """What a route takes and answers."""
+    """What the route of a verb takes and answers."""
     whole, placed = wire.schema(verb.name), re.findall(r"\{(\w+)(?::path)?\}", path)
     rest = {name: each for name, each in whole["properties"].items() if name not in (*placed, *verb.lacks)}
     needed = [name for name in whole["required"] if name not in placed]
@@ -71,7 +72,7 @@ def _in_path(name: str, schema: Document) -> Document:
 
 
 def _in_query(name: str, schema: Document, needed: bool) -> Document:
-    """A query says null by leaving a name out; an object in it is written as JSON."""
+    """A query expresses null by omitting the name, and an object as JSON."""
     about = {"description": schema["description"]} if "description" in schema else {}
     plain = _without_null({key: value for key, value in schema.items() if key != "description"})
     told = {"content": {"application/json": {"schema": plain}}} if plain["type"] == "object" else {"schema": plain}
@@ -129,19 +130,19 @@ def _told_beside(verb: Verb, more: Document | None = None) -> Document:
 
 
 def other(parameters: list[Document], content: Document, body: Document | None = None) -> Document:
-    """A route that is no verb."""
+    """A route that is not a verb."""
     asked = {} if body is None else {"requestBody": {"required": True, "content": body}}
     answers = {"200": {"description": "The answer.", "content": content}}
     return {"parameters": parameters, **asked, "responses": {**answers, **errors()}}
 
 
 def health() -> Document:
-    """Whoever asks whether the server is well is told the same when its store is not."""
+    """The health route answers in the same form when the store is not well."""
     found = other([], HEALTH)
     found["responses"]["503"]["content"] = {**found["responses"]["503"]["content"], **HEALTH}
     return found
 
 
 def asked_for(name: str, type: str, about: str, **more: Any) -> Document:
-    """A parameter of a query."""
+    """One query parameter."""
     return {"name": name, "in": "query", "required": False, "description": about, "schema": {"type": type, **more}}

@@ -1,8 +1,8 @@
-"""The files of projects, brought up to date after writes that came through a server.
+"""Updates the files of projects after writes that came through the server.
 
-Whoever writes does not wait for it: one thread does it, one project after another. What is written meanwhile is one more turn,
-however much it was; and after each turn the thread rests for longer than it worked, so that a stream of writes does not become a
-stream of files. When the server ends, what is still due is written at once.
+Writers do not wait for this: one thread does it, one project after another. Writes that arrive during a turn cause one
+more turn, however many there are. After each turn the thread rests longer than it worked, so that a stream of writes
+does not become a stream of files. When the server ends, outstanding files are written at once.
 """
 
 import logging
@@ -17,25 +17,25 @@ from memorist.surfaces import settings
 if TYPE_CHECKING:
     from memorist.surfaces.http.work import Memories
 
-FILES_REST = 4.0  # times as long as the last turn took
-LEAST_REST = 0.1  # seconds: a turn that finds nothing to do is short, and would come with every write
+FILES_REST = 4.0  # the rest after a turn, as a multiple of the turn's duration
+LEAST_REST = 0.1  # seconds: a turn with nothing to do is short, and would otherwise follow every write
 log = logging.getLogger("memorist")
 Place = tuple[str, str]  # a space, and the scope of a project in it
 
 
 class FilesBehind:
-    """Which projects' files are behind the store, and the thread that brings them up to date."""
+    """The projects whose files are behind the store, and the thread that updates them."""
 
     def __init__(self, memories: "Memories") -> None:
         self._memories = memories
-        self._due: dict[Place, None] = {}  # in the order in which they came to be
+        self._due: dict[Place, None] = {}  # in the order in which they became due
         self._changed = threading.Condition()
         self._closing = threading.Event()
         self._thread: threading.Thread | None = None
-        self._said: dict[Place, str] = {}  # what was last wrong there: it is told once
+        self._said: dict[Place, str] = {}  # the last problem there, so that each is reported once
 
     def wrote(self, memory: Memory) -> None:
-        """Something may have been written there."""
+        """Call after anything that may have written there."""
         with self._changed:
             self._due[memory.space, str(memory.project.scope)] = None
             if self._thread is None:
@@ -44,7 +44,7 @@ class FilesBehind:
             self._changed.notify()
 
     def close(self) -> None:
-        """Ends when nothing is due any more. Nobody may write after that."""
+        """Returns once nothing is due any more. Nobody may write after that."""
         self._closing.set()
         with self._changed:
             self._changed.notify()
@@ -59,7 +59,7 @@ class FilesBehind:
             self._closing.wait(max(LEAST_REST, FILES_REST * (time.monotonic() - began)))
 
     def _next(self) -> Place | None:
-        """A project that is due, which it is again from its next write on; None when there will be none."""
+        """The next project that is due, or None when there will be none. Its next write makes it due again."""
         with self._changed:
             self._changed.wait_for(lambda: self._due or self._closing.is_set())
             place = next(iter(self._due), None)
@@ -68,7 +68,7 @@ class FilesBehind:
             return place
 
     def _follow(self, place: Place) -> None:
-        """What was stored is stored, whatever becomes of its files: the next write tries again."""
+        """A failure to write files loses nothing: the memory is stored, and the next write tries again."""
         try:
             with self._memories.kept_by_server(*place) as memory:
                 told = _up_to_date(memory)
@@ -83,7 +83,7 @@ class FilesBehind:
 
 
 def _up_to_date(memory: Memory) -> str:
-    """Writes what is due, and says what the user should hear."""
+    """Writes what is due, and returns what the user should hear."""
     here = settings.load(memory._here.directory)
     if (here.files_mode or memory.design.files) == "off":
         return ""

@@ -1,9 +1,9 @@
-"""The door of the server, before any handler and before a byte of the body is read.
+"""The guard of the server: it checks a request before any handler runs and before a byte of the body is read.
 
-A web page that somebody visits can send requests to their own machine. So a request must name this server in its Host, must not
-come from a page elsewhere (Origin, Sec-Fetch-Site), and gets no permission to be read across origins: there are no CORS headers.
-Then comes the key, its rate, and the size and time of the body. What is refused is told as a problem (RFC 9457) under the id of the
-request; keys, texts and queries are in no log.
+A web page can make its visitor's browser send requests to the visitor's own machine. So a request must name this server
+in its Host, must not come from a foreign page (Origin, Sec-Fetch-Site), and no answer can be read across origins: there
+are no CORS headers. Then the guard checks the key, its rate, and the size and time of the body. A refusal is a problem
+document (RFC 9457) with the id of the request. Keys, texts and queries never appear in a log.
 """
 
 import asyncio
@@ -28,51 +28,51 @@ Message = MutableMapping[str, Any]
 Receive = Callable[[], Awaitable[Message]]
 Send = Callable[[Message], Awaitable[None]]
 App = Callable[[MutableMapping[str, Any], Receive, Send], Awaitable[None]]
-OPEN_PATHS = ("/healthz",)  # answered without a key, because who asks whether it lives has none
-IMPORTS = "/v1/import"  # a file comes in through it, spooled to disk
+OPEN_PATHS = ("/healthz",)  # answered without a key, because liveness probes have none
+IMPORTS = "/v1/import"  # takes a file, which is spooled to disk
 LOOPBACK = ("127.0.0.1", "localhost", "[::1]")
-OWN_PAGE = (b"same-origin", b"none")  # Sec-Fetch-Site of what did not come from another page
+OWN_PAGE = (b"same-origin", b"none")  # values of Sec-Fetch-Site for requests that no foreign page made
 REQUEST_ID = re.compile(r"[A-Za-z0-9._-]{1,64}")
 BEARER = "bearer "
 READ_OFF = 2.0  # seconds in which the rest of a body that is too large may still arrive
-FULL = "memorist.full"  # whether a request came over one connection too many, in its scope
+FULL = "memorist.full"  # scope key: whether the request came over one connection too many
 UNREAD = (403, 408, 413)  # answers after which the rest of a body may still be on its way
 log = logging.getLogger("memorist.http")
 
 
 @dataclass(frozen=True, slots=True)
 class ServerLimits:
-    """How much one server takes on."""
+    """The limits of one server."""
 
     size: int = 16 << 20  # bytes of a body: a million characters, each written as \\uXXXX
     import_size: int = 256 << 20
-    seconds: float = 30.0  # in which a body must have arrived
+    seconds: float = 30.0  # for the whole body to arrive
     import_seconds: float = 600.0
-    depth: int = 100  # of objects and lists inside one another
-    waiting: int = 64  # requests that wait in one lane; more are told to come back
-    imports: int = 4  # files that are brought in at the same time
-    followers: int = 64  # that listen to events at the same time
-    followers_of_key: int = 8  # of these with one key; the same holds for streams of MCP
-    sessions: int = 1000  # of MCP that are open at the same time
+    depth: int = 100  # how deep objects and lists may be nested
+    waiting: int = 64  # requests waiting in one lane; further ones are told to come back
+    imports: int = 4  # imports running at the same time
+    followers: int = 64  # listeners to events at the same time
+    followers_of_key: int = 8  # the same for one key; also the limit for its MCP streams
+    sessions: int = 1000  # MCP sessions open at the same time
     sessions_of_key: int = 100
-    calls: int = 256  # of MCP that are open at the same time: one that asks a person may be so for a day
+    calls: int = 256  # MCP calls open at the same time: one that asks a person may stay open for a day
     calls_of_key: int = 64
     memories: int = 32  # projects that are kept open
     least_free: int = (
-        SERVERS_LEAVE  # bytes of disk below which nothing is written any more, where `min_free` is not set
+        SERVERS_LEAVE  # bytes of disk that must stay free for writes to be allowed, where `min_free` is not set
     )
 
 
 @dataclass(frozen=True, slots=True)
 class Visitor:
-    """Who makes a request: `key` is None on a server that asks for none. Handlers find it in `scope["memorist"]`."""
+    """Who makes a request; `key` is None on a server that asks for none. Handlers find it in `scope["memorist"]`."""
 
     request_id: str
     key: ApiKey | None = None
 
     @property
     def is_keeper(self) -> bool:
-        """Whether they look after the store: with a key for it, or on a machine that asks for none."""
+        """Whether they may administer the store: with a key for that, or on a machine that asks for no key."""
         return self.key is None or self.key.role == "admin"
 
     @property
@@ -82,13 +82,13 @@ class Visitor:
 
 @dataclass(slots=True)
 class Bucket:
-    """How many requests a key has left just now."""
+    """A token bucket: the requests that a key has left right now."""
 
     left: float
     at: float
 
     def take(self, rate: float, now: float) -> float:
-        """0 if there was one left, else the seconds until there is."""
+        """Takes one request. Returns 0 if one was left, else the seconds until there is."""
         self.left = min(max(1.0, rate), self.left + (now - self.at) * rate)
         self.at = now
         if self.left >= 1:
@@ -99,7 +99,7 @@ class Bucket:
 
 @lru_cache(maxsize=16)
 def hosts_of(names: tuple[str, ...], port: int) -> frozenset[str]:
-    """The values of Host that mean this server. A name without a port is also that name at this port."""
+    """The Host values that mean this server. A name without a port also covers that name with this port."""
     loopback = [f"{name}:{port}" for name in LOOPBACK] + (list(LOOPBACK) if port == 80 else [])
     named = [spelled.lower() for name in names for spelled in (name, f"{name}:{port}")]
     return frozenset([*loopback, *named])
@@ -107,14 +107,14 @@ def hosts_of(names: tuple[str, ...], port: int) -> frozenset[str]:
 
 @dataclass(slots=True)
 class Guard:
-    """An application behind its door."""
+    """An application behind the guard."""
 
     app: App
     ring: KeyRing | None
     required: bool  # whether every request needs a key
-    names: tuple[str, ...] = ()  # of this server, beside those of this machine
+    names: tuple[str, ...] = ()  # further names of this server, besides those of this machine
     limits: ServerLimits = ServerLimits()
-    seen: Callable[[str, int, float], None] = lambda route, status, seconds: None  # hears of every answer
+    seen: Callable[[str, int, float], None] = lambda route, status, seconds: None  # called for every answer
     buckets: dict[str, Bucket] = field(default_factory=dict)
 
     async def __call__(self, scope: MutableMapping[str, Any], receive: Receive, send: Send) -> None:
@@ -134,14 +134,14 @@ class Guard:
             if problem.door == "too_large":
                 await _read_off(receive)
             await answer.problem(problem)
-        except Exception as problem:  # nothing that goes wrong inside is told outside
+        except Exception as problem:  # internal errors are never shown outside
             log.exception("request %s failed", visitor.request_id)
             await answer.problem(problem)
         finally:
             self._tell(scope, visitor, answer.status, time.perf_counter() - began)
 
     def admit(self, scope: Mapping[str, Any], headers: Mapping[bytes, list[bytes]]) -> ApiKey | None:
-        """The key of a request that may come in."""
+        """Returns the key of a request that may come in; raises for one that may not."""
         if scope["type"] != "http":
             raise TurnedAway("forbidden", "only HTTP is spoken here")
         if scope.get(FULL, False):
@@ -179,7 +179,7 @@ class Guard:
     def _body(
         self, scope: Mapping[str, Any], headers: Mapping[bytes, list[bytes]], key: ApiKey | None, receive: Receive
     ) -> Receive:
-        """The body as it comes, as long as it is not too large and not too slow."""
+        """Passes on the body as it arrives, unless it is too large or too slow."""
         brings = scope["path"] == IMPORTS
         most = self.limits.import_size if brings else self.limits.size
         most = most if key is None or key.size is None else min(most, key.size)
@@ -189,7 +189,7 @@ class Guard:
         return Body(receive, most, self.limits.import_seconds if brings else self.limits.seconds)
 
     def _tell(self, scope: Mapping[str, Any], visitor: Visitor, status: int, took: float) -> None:
-        """One line for each request: what was asked of which route, never with what."""
+        """Logs one line for each request: the route and the outcome, never the content."""
         route = getattr(scope.get("route"), "path", "-") if scope["type"] == "http" else "-"
         self.seen(route, status, took)
         who = visitor.key.name if visitor.key else "-"
@@ -199,7 +199,7 @@ class Guard:
 
 
 def _is_own_page(headers: Mapping[bytes, list[bytes]], hosts: frozenset[str]) -> bool:
-    """Whether a request came from no page at all, or from one of this server."""
+    """Whether a request came from no page at all, or from a page of this server."""
     origins = [each.decode("latin-1").lower() for each in headers.get(b"origin", [])]
     pages = {f"{scheme}://{host}" for host in hosts for scheme in ("http", "https")} if origins else set()
     sites = headers.get(b"sec-fetch-site", [])
@@ -207,7 +207,8 @@ def _is_own_page(headers: Mapping[bytes, list[bytes]], hosts: frozenset[str]) ->
 
 
 async def _read_off(receive: Receive) -> None:
-    """Most clients send the whole body before they read: one that is cut off in the middle never learns what was wrong."""
+    """Reads off the rest of a refused body: most clients send all of it before they read, and would never see the
+    refusal."""
     with suppress(TimeoutError):
         async with asyncio.timeout(READ_OFF):
             while (await receive()).get("more_body", False):
@@ -215,7 +216,7 @@ async def _read_off(receive: Receive) -> None:
 
 
 class Body:
-    """What a client sends, counted and timed."""
+    """The request body, with its size counted and its time limited."""
 
     def __init__(self, receive: Receive, most: int, seconds: float) -> None:
         self._receive, self._most, self._seconds = receive, most, seconds
@@ -223,7 +224,7 @@ class Body:
         self._read, self._whole = 0, False
 
     async def __call__(self) -> Message:
-        if self._whole:  # what comes now is only that the client went away
+        if self._whole:  # all that can still come is the disconnect
             return await self._receive()
         try:
             async with asyncio.timeout(max(0.001, self._until - time.monotonic())):
@@ -238,11 +239,11 @@ class Body:
 
 
 class Answer:
-    """The way back: every answer bears the id of its request, and is kept by no cache."""
+    """The response: each carries the id of its request, and no cache may keep it."""
 
     def __init__(self, send: Send, request_id: str, last: bool = False) -> None:
         self._send, self._id, self.status, self._whole = send, request_id, 0, False
-        self._last = last  # whether the connection ends with it
+        self._last = last  # whether to close the connection after it
 
     async def __call__(self, message: Message) -> None:
         if message["type"] == "http.response.start":
@@ -295,6 +296,6 @@ def _headers(scope: Mapping[str, Any]) -> dict[bytes, list[bytes]]:
 
 
 def _request_id(headers: Mapping[bytes, list[bytes]]) -> str:
-    """The client's own, if it is one; else a new one."""
+    """The client's own request id, if it is a valid one; else a new one."""
     given = headers.get(b"x-request-id", [b""])[0].decode("latin-1")
     return given if REQUEST_ID.fullmatch(given) else secrets.token_hex(8)

@@ -1,8 +1,8 @@
-"""API keys: random, shown once, kept as digests in one private file that is read again when it changes.
+"""API keys: random, shown once, stored as digests in one private file that is read again when it changes.
 
-A key says who its bearer is to the engine: a space, the projects it may name, the users whose scopes it sees, a role, and the
-origin of what comes through it, which is an agent's unless the person who made the key said otherwise. Nothing in a request raises
-any of these.
+A key defines its bearer for the engine: a space, the projects it may name, the users whose scopes it sees, a role, and
+the origin of its writes, which is an agent's unless the person who made the key chose another. Nothing in a request can
+extend any of these.
 """
 
 import hashlib
@@ -30,19 +30,19 @@ from memorist.store.lock import locked
 from memorist.surfaces import settings
 
 FILE_NAME = "keys.json"
-PREFIX = "mk_"  # so that a key is recognised where it was pasted by mistake
+PREFIX = "mk_"  # makes a key recognisable where it was pasted by mistake
 LONGEST_KEY = 200
 ANY_PROJECT = ANY_USER = "*"
-OF_NO_USER = ("global", *(f"{family}/*" for family in HOMED))  # beside its project, what a key for one sees
-RATE = 100.0  # requests a second that a key may make, unless it says otherwise
-WAIT_FOR_OTHERS = 10.0  # seconds, for another process that changes keys
+OF_NO_USER = ("global", *(f"{family}/*" for family in HOMED))  # what a key without users sees besides its project
+RATE = 100.0  # requests a second that a key may make, unless it sets another rate
+WAIT_FOR_OTHERS = 10.0  # seconds to wait for another process that changes keys
 KEY_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
 log = logging.getLogger("memorist.http")
 
 
 @dataclass(frozen=True, slots=True)
 class ApiKey:
-    """One key, without itself: `sha256` is what is kept of it."""
+    """One key without its secret: only the digest `sha256` is stored."""
 
     name: str
     sha256: str
@@ -52,7 +52,7 @@ class ApiKey:
     role: str = "project"
     origin: str = "agent"
     rate: float = RATE  # requests a second
-    size: int | None = None  # bytes of a request's body; the server's own limit without it
+    size: int | None = None  # bytes of a request's body; None: the server's own limit
     made: str = ""
 
     def __post_init__(self) -> None:
@@ -65,7 +65,7 @@ class ApiKey:
             checks.whole(self.size, "the size", 1, 1 << 40)
         if not self.projects or not all(isinstance(each, str) for each in self.projects):
             raise Invalid("a key names the projects it is for, or '*' for any")
-        self.access("project/default")  # which checks the space and the users
+        self.access("project/default")  # checks the space and the users
 
     def project(self, named: str | None, usual: str) -> str:
         """The scope of the project that a request is about: the one it names, else the server's, else the key's first."""
@@ -84,7 +84,7 @@ class ApiKey:
         return ANY_PROJECT in self.projects or project in self.projects
 
     def access(self, project: str, surface: str = "http") -> Access:
-        """What its bearer may do there."""
+        """What the bearer may do in that project."""
         usual = access_for(self.role, project)
         if self.role != "admin" and not self._sees_every_user:
             seen = (*OF_NO_USER, *(f"user/{user}" for user in self.users or ()), project)
@@ -92,12 +92,12 @@ class ApiKey:
         return replace(usual, space=self.space, actor=self.name, origin=self.origin, surface=surface)  # type: ignore[arg-type]
 
     def shown(self) -> dict[str, Any]:
-        """All but the digest."""
+        """All fields but the digest."""
         kept = ("name", "space", "projects", "users", "role", "origin", "rate", "size", "made")
         return {name: getattr(self, name) for name in kept}
 
     def kept(self) -> dict[str, Any]:
-        """All of it, for `key_of`."""
+        """All fields, as `key_of` reads them."""
         return {**self.shown(), "sha256": self.sha256}
 
 
@@ -106,7 +106,7 @@ def digest_of(token: str) -> str:
 
 
 def usual_file() -> Path:
-    """Where keys are kept unless a file is named."""
+    """The file for keys, unless another is named."""
     config = settings.user_file()
     if config is None:
         raise Invalid("there is no home folder to keep keys in; name a file with --keys")
@@ -114,7 +114,7 @@ def usual_file() -> Path:
 
 
 class KeyRing:
-    """The keys of one file, as they are now."""
+    """The current keys of one file."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -128,7 +128,7 @@ class KeyRing:
 
     @property
     def keys(self) -> tuple[ApiKey, ...]:
-        """Read again when the file changed. One that cannot be read any more takes no key away and adds none."""
+        """The keys, read again if the file changed. If it can no longer be read, the keys stay as they were."""
         if self._stamped() != self._stamp:
             try:
                 self.read()
@@ -155,7 +155,7 @@ class KeyRing:
         return found.st_mtime_ns, found.st_size, found.st_ino, found.st_mode
 
     def find(self, token: str) -> ApiKey | None:
-        """The key, compared with every one in the same time."""
+        """Finds the key of a token. It compares every one, so that the time does not reveal a match."""
         wanted, found = digest_of(token[:LONGEST_KEY]), None
         for key in self.keys:
             if hmac.compare_digest(key.sha256, wanted):
@@ -172,7 +172,7 @@ class KeyRing:
     # ------------------------------------------------------------ changes
 
     def add(self, name: str, **given: Any) -> str:
-        """Makes a key and gives it, the only time that it is shown."""
+        """Makes a key and returns it; it is never shown again."""
         if "projects" in given:
             names = given["projects"]
             given["projects"] = tuple(n if n == ANY_PROJECT else str(resolve_project(n, None).scope) for n in names)
@@ -185,7 +185,7 @@ class KeyRing:
         return token
 
     def rotate(self, name: str) -> str:
-        """Another key in its place, with the same rights. The old one ends at once."""
+        """Replaces a key by a new one with the same rights. The old one stops working at once."""
         token = _token()
         with self._changing() as keys:
             old = self.named(name)
@@ -198,8 +198,8 @@ class KeyRing:
 
     @contextmanager
     def _changing(self) -> Iterator[list[ApiKey]]:
-        """The keys as they are, while no other process changes them, and the file once they were changed: two who wrote what
-        they had read before would bring back a key that the other one removed."""
+        """Yields the keys for a change and writes them back, while a lock keeps other processes out: two that wrote
+        what they had read before would bring back a key that the other one removed."""
         lock = self.path.with_name(f"{self.path.name}.lock")
         create_private(lock)
         with locked(lock, WAIT_FOR_OTHERS, what="the keys"):
@@ -228,7 +228,7 @@ def _read(path: Path) -> tuple[ApiKey, ...]:
 
 
 def key_of(told: Mapping[str, Any]) -> ApiKey:
-    """The key of which that was `kept`."""
+    """The key that `kept` wrote."""
     digest = told["sha256"]
     if not isinstance(digest, str) or not re.fullmatch("[0-9a-f]{64}", digest):
         raise Invalid("a key has no digest")

@@ -1,5 +1,5 @@
-"""What a server has beside the verbs: events as they happen, exports and imports as streams, what was extracted of a project,
-the tools of a founding document, health and figures.
+"""The routes that are not verbs: events as they happen, exports and imports as streams, the knowledge extracted from a
+project, the tools of the founding document, health and metrics.
 """
 
 import asyncio
@@ -36,7 +36,7 @@ STYLES: Mapping[str, tuple[Callable[..., Iterator[str]], str]] = {
 BROUGHT = {
     "application/x-ndjson": "import.jsonl",
     "text/markdown": "import.md",
-}  # what an import may be, and its usual name
+}  # what an import may be, and its usual file name
 STEPS = tuple(
     (re.compile(shell), here)
     for shell, here in (
@@ -47,20 +47,20 @@ STEPS = tuple(
         (r"--(project|scope|user) (?=\S+(,| as copies|$))", r"\1="),
         ("--scope(?= puts)", "scope="),
     )
-)  # the next step of an import: as the engine says it, for a shell, and as it is over HTTP
+)  # the next step after an import: as the engine says it for a shell, and as it is over HTTP
 TOOLS = ("memory_store", "memory_query", "memory_reinforce", "memory_demote", "memory_update")
 READING_TOOLS = ("memory_query",)
-LOOK = 0.5  # seconds between two looks at the journal
-BREATH = 15.0  # seconds after which a silent stream of events says that it is there
+LOOK = 0.5  # seconds between two checks of the journal
+BREATH = 15.0  # seconds of silence after which a stream of events sends a sign of life
 EVENTS_AT_ONCE = 10_000
 ANOTHER_JOURNAL = ": the journal has not come to that event; what happens from now on is told\nid: {}\n\n"
-CHUNK = 64 << 10  # characters of an export that are sent at once
-AHEAD = 8  # chunks that are made before the client has taken the first
-SLOWEST = 60.0  # seconds in which a client takes a chunk, or is given up: a thread is held for it
+CHUNK = 64 << 10  # characters of an export per chunk
+AHEAD = 8  # chunks made before the client has taken the first
+SLOWEST = 60.0  # seconds that a client may take for a chunk: each export holds a thread
 
 
 def query_of(query: str, *known: str) -> tuple[str | None, dict[str, str]]:
-    """The project, and the other words of a query, each once and by a known name."""
+    """The project and the other arguments of a query, each given once and under a known name."""
     found: dict[str, str] = {}
     for name, value in pairs_of(query):
         if name not in (*known, "project"):
@@ -72,7 +72,7 @@ def query_of(query: str, *known: str) -> tuple[str | None, dict[str, str]]:
 
 
 def must_ask_plainly(headers: Mapping[str, str], counts: bool) -> None:
-    """Refuses what a route that is no verb cannot keep: a condition, and a key for what counts twice if it is sent twice."""
+    """Refuses headers that a route without a verb cannot honour: a condition (If-Match), or an Idempotency-Key."""
     for name in ("If-Match", *(["Idempotency-Key"] if counts else [])):
         if name.lower() in headers:
             raise Invalid(f"this request takes no {name}; it would be ignored")
@@ -89,17 +89,17 @@ def _flag(said: str | None, name: str) -> bool:
 
 @dataclass(slots=True)
 class EventStream:
-    """Somebody who listens: the journal and the recall log, as far as they may read them, whichever process writes."""
+    """One listener to events: the journal and the recall log as far as they may read them, whichever process writes."""
 
     work: Work
     visitor: Visitor
     project: str | None
-    after: int | None  # the number of the last event that is known already
+    after: int | None  # the number of the last event that the client has
     recalls: Recalls | None = None
-    behind: bool = False  # more is in the journal already, and can be told at once
+    behind: bool = False  # the journal already holds more, which can be sent at once
 
     async def lines(self) -> AsyncIterator[bytes]:
-        """The stream, until the client, its key or the server goes."""
+        """The stream, until the client, its key or the server goes away."""
         said = time.monotonic()
         yield b": memorist\n\n"
         while not self.work.closing.is_set():
@@ -120,12 +120,13 @@ class EventStream:
                 continue
 
     def must_be_let_in(self) -> None:
-        """Refuses whom it is not for, before the stream begins: in a thread."""
+        """Refuses a listener without access before the stream begins. Runs in a thread."""
         with self.work.memories.seen_by(self.visitor, self.project, noted=False) as memory:
             memory._caller  # noqa: B018  # refused while memory is off
 
     async def _news(self) -> list[bytes] | None:
-        """What happened since. While all places are taken it waits: what happened is in the journal, and is told later."""
+        """Events since the last look. While the lane is full this waits: the events stay in the journal and are sent
+        later."""
         try:
             return await self.work.lanes["reading"].do(self._look)
         except TurnedAway:
@@ -133,7 +134,7 @@ class EventStream:
             return []
 
     def _look(self) -> list[bytes] | None:
-        """What is new; None if the key is no longer what it was: removed, rotated, or with other rights."""
+        """What is new; None if the key has changed: removed, rotated, or given other rights."""
         if not self.work.still_knows(self.visitor):
             return None
         with self.work.memories.seen_by(self.visitor, self.project) as memory:
@@ -145,8 +146,8 @@ class EventStream:
             return [*told, *map(_asked, self.recalls.new())]
 
     def _written(self, memory: Memory) -> list[bytes]:
-        """The next events of the journal, so many at once. A number that it has not come to is of another journal, such as that
-        of a store before a backup took its place; then there is nothing to go on from but now."""
+        """The next batch of events from the journal. A number beyond its end belongs to another journal, such as that
+        of a store that a backup has since replaced; the stream can then only go on from now."""
         head = memory._tools.store.head()
         last = head.last if head else 0
         if self.after is not None and self.after > last:
@@ -161,8 +162,8 @@ class EventStream:
 
 
 def told_of(memory: Memory, events: list[Event], more: bool) -> Iterator[bytes]:
-    """What happened to memories, as the bus tells it, with who did it. The change in length is told of the last event about a
-    memory only, which may be among those that are told later: what it was in between is not kept."""
+    """Journal entries in the form of the bus, with their actor. Only the last event about a memory, which may come in a
+    later batch, carries the change in length: intermediate lengths are not stored."""
     store, latest = memory._tools.store, {event.record: event.seq for event in events}
     records = {record.id: record for record in store.get(list(latest), Where(memory.access))}
     if more:
@@ -193,7 +194,7 @@ def _event(name: str, facts: Mapping[str, Any], seq: int | None = None) -> bytes
 
 @dataclass(slots=True)
 class Outflow:
-    """An export, made by one thread a few chunks ahead of the client."""
+    """An export, made by one thread that stays a few chunks ahead of the client."""
 
     work: Work
     visitor: Visitor
@@ -211,7 +212,7 @@ class Outflow:
         return checks.one_of(self.said.get("style", "jsonl"), "style", tuple(STYLES))
 
     async def begun(self) -> AsyncIterator[bytes]:
-        """The stream; what is wrong with the question is told before it begins."""
+        """Starts the stream. Errors in the request are raised before it begins."""
         loop, where = asyncio.get_running_loop(), _where(self.said.get("where"))
         everything, style = _flag(self.said.get("all"), "all"), STYLES[self._style][0]
         lane = self.work.lanes["exporting"]
@@ -233,7 +234,7 @@ class Outflow:
                 if isinstance(chunk, BaseException):
                     raise chunk
                 yield chunk.encode("utf-8", "surrogatepass")
-                if self.gone:  # the rest is not made any more; the stream breaks off, so that nobody takes it for whole
+                if self.gone:  # the rest is not made; the stream breaks off, so that nobody mistakes it for complete
                     raise TurnedAway(
                         "busy", f"an export waits {SLOWEST:g} s for a client that takes nothing; try again"
                     )
@@ -246,7 +247,7 @@ class Outflow:
     def _make(
         self, loop: asyncio.AbstractEventLoop, style: Callable[..., Iterator[str]], where: Any, all: bool
     ) -> None:
-        """In a thread of its own: a cursor of the store belongs to one."""
+        """Runs in a thread of its own, because a cursor of the store belongs to one thread."""
         try:
             with self.work.memories.seen_by(self.visitor, self.project, noted=False) as memory:
                 for chunk in _chunks(style(memory, where, everything=all)):
@@ -289,7 +290,7 @@ def _where(said: str | None) -> Any:
 
 
 async def bring(body: AsyncIterator[bytes], type: str, query: str, visitor: Visitor, work: Work) -> Reply:
-    """An import: the body goes to a private file first, and holds no thread while it comes."""
+    """An import: the body goes to a private file first, and holds no thread while it arrives."""
     project, said = query_of(query, "scope", "dry_run", "document", "name")
     sort = type.partition(";")[0].strip().lower()
     if sort not in BROUGHT:
@@ -317,7 +318,7 @@ async def bring(body: AsyncIterator[bytes], type: str, query: str, visitor: Visi
 
 
 def _must_write(work: Work, visitor: Visitor, project: str | None, scope: str | None) -> None:
-    """Refuses an import before its body comes, if whoever sends it may write nothing there."""
+    """Refuses an import before its body arrives, if the sender may not write there."""
     with work.memories.seen_by(visitor, project) as memory:
         place = memory.home if scope is None else scope
         memory.access.must_write(place, memory.access.home_of(place))
@@ -325,7 +326,7 @@ def _must_write(work: Work, visitor: Visitor, project: str | None, scope: str | 
 
 @contextmanager
 def _telling(path: str, name: str) -> Iterator[None]:
-    """Errors have the name that the client gave the file, too."""
+    """Makes errors name the file as the client named it."""
     try:
         yield
     except MemoristError as problem:
@@ -334,7 +335,7 @@ def _telling(path: str, name: str) -> Iterator[None]:
 
 
 def _called(told: dict[str, Any], path: str, name: str) -> dict[str, Any]:
-    """What an import tells, with the name that the client gave the file, and not where it was spooled."""
+    """The result of an import, with the client's name for the file in place of the spool path."""
     said = {which: [_over_http(each.replace(path, name)) for each in told[which]] for which in ("problems", "notes")}
     files = [each.replace(path, name) for each in told["files"]]
     prints = {each.replace(path, name): digest for each, digest in told["fingerprints"].items()}
@@ -342,7 +343,7 @@ def _called(told: dict[str, Any], path: str, name: str) -> dict[str, Any]:
 
 
 def _over_http(said: str) -> str:
-    """What the engine says, with the routes and fields of a request instead of a shell's commands and options."""
+    """Rewrites the engine's advice: routes and request fields in place of shell commands and options."""
     for shell, here in STEPS:
         said = shell.sub(here, said)
     return said
@@ -352,7 +353,7 @@ def _over_http(said: str) -> str:
 
 
 def knowledge(work: Work, visitor: Visitor, project: str, query: str) -> Reply:
-    """What was extracted from the files of a project: all of it, or what answers a question."""
+    """The knowledge extracted from the files of a project: all of it, or what answers a question."""
     named, said = query_of(query, "query", "type", "limit")
     if named is not None:
         raise Invalid("the project stands in the path; leave it out of the query")
@@ -368,7 +369,7 @@ def knowledge(work: Work, visitor: Visitor, project: str, query: str) -> Reply:
 
 
 def tool_named(type: str | None, body: bytes, depth: int) -> tuple[str, dict[str, Any]]:
-    """`{"tool": …, "input": {…}}`: one of the five tools of the founding document, by its own name, and what it is given."""
+    """`{"tool": …, "input": {…}}`: one of the founding document's five tools, by its own name, and its input."""
     from memorist.seeds.hebbian import Hebbian
 
     said = read_json(type, body, depth)

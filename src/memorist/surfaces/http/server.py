@@ -1,7 +1,8 @@
-"""The process: a socket, the application on it, and how both end.
+"""The server process: its socket, the application on it, and how both end.
 
-SIGTERM and SIGINT take no new request, finish those that were begun, write what is buffered, and close. SIGHUP reads keys and
-settings again. Who does not send the head of a request in time, or does not take its answer, is sent away.
+On SIGTERM and SIGINT it takes no new requests, finishes those in progress, writes its buffers and closes. On SIGHUP it
+reads keys and settings again. Clients that are too slow to send the head of a request, or to take its answer, are
+disconnected.
 """
 
 import asyncio
@@ -26,22 +27,22 @@ from memorist.surfaces.http.keys import KeyRing
 from memorist.surfaces.http.work import Memories
 from memorist.surfaces.http.workers import Workers, WorkerSetup, usual_count
 
-HEAD_SECONDS = 15.0  # in which the head of a request must have arrived
-TAKEN_SECONDS = 30.0  # in which a client must have taken something of what waits for it
+HEAD_SECONDS = 15.0  # for the head of a request to arrive
+TAKEN_SECONDS = 30.0  # in which a client must take some of the output that waits for it
 LARGEST_HEAD = 64 << 10  # bytes
-LARGEST_READ = 2 * LARGEST_HEAD  # bytes that may come before a head is whole, or behind a body
+LARGEST_READ = 2 * LARGEST_HEAD  # bytes that may arrive before a head is complete, or after a body
 BESIDE_A_HEADER = 4  # bytes: a colon, a space, the end of the line
 TOO_LARGE = "The head of this request is too large."
-MOST_HELD = 64 << 10  # bytes that are kept back until all that is written in one go is there
-LAST_REQUESTS = 60  # seconds that requests may take once the server was told to end
-CONNECTIONS = 1000  # of which the last is told to come back; uvicorn's own answer would be no problem as others are
+MOST_HELD = 64 << 10  # bytes held back, to be sent together with the rest of the same write
+LAST_REQUESTS = 60  # seconds that requests may take after the server was told to end
+CONNECTIONS = 1000  # the last one is told to come back, because uvicorn's own refusal is not a problem document
 LOCAL = ("127.0.0.1", "::1", "localhost")
 log = logging.getLogger("memorist.http")
 
 
 @dataclass(frozen=True, slots=True)
 class Serving:
-    """Where to serve what to whom."""
+    """What to serve, at which address and to whom."""
 
     db: str | None = None
     project: str | None = None
@@ -53,7 +54,7 @@ class Serving:
     names: tuple[str, ...] = ()
     limits: ServerLimits = field(default_factory=ServerLimits)
     workers: int | None = (
-        1  # processes that answer questions; 1: the server does it itself; None: as the machine has cores
+        1  # processes that answer questions; 1: the server does it itself; None: as many as the cores allow
     )
 
     @property
@@ -62,7 +63,7 @@ class Serving:
 
     @property
     def needs_keys(self) -> bool:
-        """On this machine a key is needed only if somebody says so; from elsewhere always."""
+        """Requests from this machine need a key only if the setting says so; requests from elsewhere always do."""
         return self.require_key or not self.is_local
 
     def must_be_safe(self) -> None:
@@ -72,8 +73,8 @@ class Serving:
 
 
 class JoinedTransport:
-    """A transport that sends together what is written in one go: an answer in two pieces, its head and its body, would wake whoever
-    waits for it twice."""
+    """A transport that sends consecutive writes together: an answer sent in two pieces, head and body, would wake its
+    reader twice."""
 
     def __init__(self, transport: asyncio.Transport, loop: asyncio.AbstractEventLoop) -> None:
         self._transport, self._loop = transport, loop
@@ -104,15 +105,16 @@ class JoinedTransport:
 
 
 class PatientProtocol(HttpToolsProtocol):
-    """HTTP/1.1, as long as the head of a request is small and arrives in time, and the client takes what it asked for."""
+    """HTTP/1.1 with limits: the head of a request must be small and on time, and the client must take what it asked
+    for."""
 
-    _in_head, _taken = True, 0  # whether a head is being read; bytes of which neither a head nor a body came so far
+    _in_head, _taken = True, 0  # whether a head is being read; bytes so far that belong to neither a head nor a body
     _timer: asyncio.TimerHandle | None = None
     _taking: asyncio.TimerHandle | None = None
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         super().connection_made(JoinedTransport(transport, self.loop))  # type: ignore[arg-type]
-        self.access_log = False  # uvicorn's own has whole addresses, with what was asked
+        self.access_log = False  # uvicorn's own log has whole addresses, including the query
         self._timer = self.loop.call_later(HEAD_SECONDS, self.transport.close)
 
     def data_received(self, data: bytes) -> None:
@@ -129,7 +131,7 @@ class PatientProtocol(HttpToolsProtocol):
             self._timer = self.loop.call_later(HEAD_SECONDS, self.transport.close)
 
     def _refuse(self) -> None:
-        """A head that never ends, or as much behind a body, which nobody would read."""
+        """Refuses a head that never ends, or as many bytes after a body, which nobody would read."""
         if self._in_head:
             self.send_400_response(TOO_LARGE)
         else:
@@ -144,13 +146,13 @@ class PatientProtocol(HttpToolsProtocol):
         super().on_body(body)
 
     def on_header(self, name: bytes, value: bytes) -> None:
-        if self._in_head:  # what comes behind a body was seen by no guard
-            super().on_header(name, value.strip(b" \t"))  # which the parser leaves behind a value
+        if self._in_head:  # trailers after a body have passed no guard
+            super().on_header(name, value.strip(b" \t"))  # the parser leaves spaces after a value
 
     def on_headers_complete(self) -> None:
         self._in_head, self._taken = False, 0
         if len(self.url) + sum(len(name) + len(value) + BESIDE_A_HEADER for name, value in self.headers) > LARGEST_HEAD:
-            raise ValueError(TOO_LARGE)  # which the parser makes a refusal of
+            raise ValueError(TOO_LARGE)  # the parser turns this into a refusal
         self.scope[FULL] = max(len(self.connections), len(self.tasks)) >= CONNECTIONS  # type: ignore[literal-required]
         super().on_headers_complete()
 
@@ -167,7 +169,7 @@ class PatientProtocol(HttpToolsProtocol):
         self._taking = self.loop.call_later(TAKEN_SECONDS, self._must_take, left)
 
     def _must_take(self, left: int) -> None:
-        """Breaks a connection of which nothing was taken meanwhile: an export would hold its thread, a follower its place."""
+        """Breaks a connection that took nothing in the meantime: an export would hold its thread, a follower its place."""
         now = self.transport.get_write_buffer_size()
         if now >= left:
             self.transport.abort()
@@ -182,7 +184,7 @@ class PatientProtocol(HttpToolsProtocol):
 
 
 class Server(uvicorn.Server):
-    """uvicorn's server, which tells the application when it ends."""
+    """uvicorn's server, which also tells the application when it ends."""
 
     def __init__(self, application: Application, reload: Callable[[], None]) -> None:
         self._application, self._reload = application, reload
@@ -198,20 +200,20 @@ class Server(uvicorn.Server):
         if hasattr(signal, "SIGHUP"):
             try:
                 asyncio.get_running_loop().add_signal_handler(signal.SIGHUP, self._reload)
-            except (ValueError, RuntimeError):  # not in the main thread, where no signals come
+            except (ValueError, RuntimeError):  # not in the main thread, which alone gets signals
                 log.debug("no signal reaches this server")
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
-        self._application.work.closing.set()  # whoever follows events would be waited for
+        self._application.work.closing.set()  # else uvicorn would wait for the followers of events
         await super().shutdown(sockets)
 
 
 def bound(serving: Serving) -> socket.socket:
-    """The socket, so that its port is known before the server begins."""
+    """Binds the socket early, so that its port is known before the server begins."""
     family = socket.AF_INET6 if ":" in serving.host else socket.AF_INET
-    found = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)  # by which asyncio knows to send at once
+    found = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)  # makes asyncio send at once
     try:
-        if os.name == "posix":  # elsewhere it would let others take the port
+        if os.name == "posix":  # elsewhere this option would let others take the port
             found.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         found.bind((serving.host, serving.port))
     except (OSError, OverflowError) as problem:
@@ -226,11 +228,11 @@ def bound(serving: Serving) -> socket.socket:
 def serve(
     serving: Serving, ready: Callable[[str, Memories], Any], started: Callable[[Server], Any] | None = None
 ) -> None:
-    """Serves until it is told to end. `ready` hears the address once requests are taken."""
+    """Serves until it is told to end. Calls `ready` with the address once it takes requests."""
     serving.must_be_safe()
     listening, told_to_end = bound(serving), threading.Event()
     if threading.current_thread() is threading.main_thread():
-        for number in (signal.SIGINT, signal.SIGTERM):  # until uvicorn hears them, and again once all is closed
+        for number in (signal.SIGINT, signal.SIGTERM):  # until uvicorn handles them, and again once all is closed
             signal.signal(number, lambda *_: told_to_end.set())
     try:
         memories = Memories(
@@ -243,7 +245,7 @@ def serve(
 
 @asynccontextmanager
 async def _workers(serving: Serving, memories: Memories) -> AsyncIterator[Workers | None]:
-    """Its workers, the first of them started; None where the server answers by itself."""
+    """Starts the first worker and returns the workers; None where the server answers by itself."""
     count = usual_count() if serving.workers is None else serving.workers
     alone = memories.path is None or is_json(memories.path)
     if alone and (serving.workers or 1) > 1:
@@ -296,7 +298,7 @@ async def _until_it_ends(
     while not server.started and not task.done():
         await asyncio.sleep(0.01)
     if told_to_end.is_set():
-        server.should_exit = True  # not sooner: uvicorn would leave what has begun as it is
+        server.should_exit = True  # not sooner: uvicorn would abandon requests in progress
     elif server.started:
         ready()
     await task

@@ -1,7 +1,8 @@
-"""The short way of a request to its verb.
+"""A fast path from a request to its verb.
 
-FastAPI describes the routes, and answers whatever is no verb. Its own way to an endpoint, through its middleware, a list of all
-routes and the injection of nothing, costs as much as all the rest of a request; a verb needs a look into a table.
+FastAPI describes the routes, and answers all that are not verbs. Its own path to an endpoint (middleware, a walk
+through the list of routes, dependency injection with nothing to inject) costs as much as the rest of a request; a verb
+needs one table lookup.
 """
 
 import re
@@ -19,7 +20,7 @@ Perform = Callable[[HttpCall], Awaitable[Reply]]
 
 
 class Straight:
-    """An application whose verbs are called without it."""
+    """An ASGI application that calls verbs without going through FastAPI."""
 
     def __init__(self, app: App, routes: Iterable[tuple[Verb, str, str]], slashes: Iterable[str], do: Perform) -> None:
         self._app, self._do = app, do
@@ -38,9 +39,9 @@ class Straight:
             await self._app(scope, receive, send)
             return
         verb, path, placed = found
-        scope["route"] = SimpleNamespace(path=path)  # for the figures
+        scope["route"] = SimpleNamespace(path=path)  # for the metrics
         body = await _whole(receive)
-        if body is None:  # the client went away before all of it was there
+        if body is None:  # the client went away before the body was complete
             return
         reply = await self._do(
             HttpCall(
@@ -80,7 +81,7 @@ async def _whole(receive: Receive) -> bytes | None:
 
 def _headers(scope: Any) -> dict[str, str]:
     found = {name.decode("latin-1"): value.decode("latin-1") for name, value in scope["headers"]}
-    if len(found) < len(scope["headers"]):  # which of two would hold must not depend on who reads them
+    if len(found) < len(scope["headers"]):  # a duplicate header must not mean different things to different readers
         names = [name for name, _ in scope["headers"]]
         if twice := [said for name, said in ONCE.items() if names.count(name) > 1]:
             raise TurnedAway("malformed", f"{twice[0]} was sent more than once; send it once")

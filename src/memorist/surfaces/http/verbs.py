@@ -1,8 +1,8 @@
-"""A verb as a route: what a request says, to the facade and back.
+"""A verb as a route: from a request to the facade and back.
 
-All that costs time, reading JSON included, is done in a thread of the verb's lane; the loop of the server only passes bytes on.
-An answer is what the facade gave, in JSON. What waits for a person is answered with 202, because that is what
-202 means, and the body is the outcome itself (docs/why/0046-the-http-api.md).
+Everything that takes time, including parsing JSON, runs in a thread of the verb's lane; the event loop only passes
+bytes on. An answer is what the facade returned, as JSON. An outcome that waits for a person is answered with 202, which
+has that meaning, and the outcome as the body (docs/why/0046-the-http-api.md).
 """
 
 import base64
@@ -35,32 +35,32 @@ from memorist.surfaces.http.work import ASKING, Work, lane_of, needs_notes
 from memorist.surfaces.wire import TurnedAway
 
 JSON_TYPE = "application/json"
-PAGED_FROM_FRONT = ("list", "sessions", "narratives", "tasks", "conflicts")  # the first comes first
+PAGED_FROM_FRONT = ("list", "sessions", "narratives", "tasks", "conflicts")  # pages start at the first entry
 PAGED_FROM_END = ("log", "timeline", "session.turns")  # the last ones, oldest first: the next page is what came before
 FURTHEST = {
     "timeline": 10_000,
     "narratives": 10_000,
     "conflicts": 10_000,
     "tasks": 100_000,
-}  # what the facade reads at once
+}  # the limits up to which the facade reads at once
 FURTHEST_USUALLY = 1_000_000
 ADDING = ("remember", "narrate", "add_task", *(f"session.{part}" for part in (*wire.BEGINS, "compact")))  # one memory
 LONGEST_SESSION_WAIT = 30.0  # seconds that a request may wait for another writer of a session
-BACKUPS = "backups"  # the folder beside the store in which a server makes them
+BACKUPS = "backups"  # the folder beside the store for backups made by the server
 BACKUP_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
-OF_THE_WHOLE_STORE = ("backup", "compact")  # which make a copy of it
+OF_THE_WHOLE_STORE = ("backup", "compact")  # verbs that copy the whole store
 REMEMBERED_ANSWERS = 1000
 REMEMBERED_BYTES = 32 << 20
 
 
 @dataclass(frozen=True, slots=True)
 class HttpCall:
-    """What a request says, before any of it is read."""
+    """A request whose content has not been read yet."""
 
     verb: Verb
     method: str
     path: str
-    placed: Mapping[str, str]  # what stands in the path
+    placed: Mapping[str, str]  # the path parameters
     query: str
     headers: Mapping[str, str]
     body: bytes
@@ -86,10 +86,10 @@ class Reply:
 
 
 def written(value: Any) -> bytes:
-    """A value of ours as JSON."""
+    """One of our values as JSON."""
     try:
         return orjson.dumps(value, default=spread, option=orjson.OPT_PASSTHROUGH_DATACLASS)
-    except orjson.JSONEncodeError:  # half a character, in a question that is told back
+    except orjson.JSONEncodeError:  # a lone surrogate, in a question that the answer repeats
         return json.dumps(plain(value), separators=(",", ":")).encode()
 
 
@@ -97,7 +97,7 @@ def written(value: Any) -> bytes:
 
 
 async def perform(asked: HttpCall, work: Work, answers: "Answers") -> Reply:
-    """The answer to a request."""
+    """Answers a request."""
     workers, reading = work.workers, work.lanes["reading"]
     if workers is not None and asked.verb.name in ASKING and workers.take(reading.inside):
         return await workers.answered(asked)
@@ -111,7 +111,7 @@ async def perform(asked: HttpCall, work: Work, answers: "Answers") -> Reply:
 
 
 async def _once(asked: HttpCall, key: str, work: Work, answers: "Answers") -> Reply:
-    """The answer to a write; the one that was given before if it comes again."""
+    """Answers a write; a repeated one gets the earlier answer."""
     answers.look(await work.lanes["reading"].do(lambda: work.memories.erased))
     found = answers.begin(asked, key)
     if found is not None:
@@ -125,7 +125,7 @@ async def _once(asked: HttpCall, key: str, work: Work, answers: "Answers") -> Re
 
 
 def answered(asked: HttpCall, work: Work) -> Reply:
-    """Reads the request, calls the verb, writes the answer: in a thread."""
+    """Reads the request, calls the verb and writes the answer. Runs in a thread."""
     try:
         project, cursor, given = _said(asked, work.limits.depth)
         arguments = wire.arguments(asked.verb.name, given)
@@ -150,7 +150,8 @@ class _Note(NamedTuple):
 
 
 def answered_together(calls: Sequence[HttpCall], work: Work) -> "list[Reply | Exception]":
-    """Answers requests to remember that wait at the same time, those of one key in one project in one transaction: in a thread."""
+    """Answers waiting requests to remember together: those of one key in one project share one transaction. Runs in a
+    thread."""
     replies: dict[int, Reply | Exception] = {}
     notes: dict[tuple[ApiKey | None, str | None], list[_Note]] = {}
     for place, asked in enumerate(calls):
@@ -187,14 +188,15 @@ def _noted(notes: Sequence[_Note], project: str | None, work: Work) -> "Iterator
 
 
 def _of_its_own(problem: Exception, asked: HttpCall) -> Reply | Exception:
-    """What one request is told of its problem; a fault of ours is told as any other, and to nobody else."""
+    """The problem as one request is told of it. An internal error is logged as usual, and its details are shown to
+    nobody."""
     if isinstance(problem, MemoristError | OSError):
         return Reply.of_problem(problem, asked.visitor.request_id)
     return problem
 
 
 def _for_them(asked: HttpCall, value: Any) -> Any:
-    """The answer; where things lie on this machine is told to those only who look after it."""
+    """The answer; paths on this machine are shown only to those who administer it."""
     return value if asked.visitor.is_keeper else wire.without_places(asked.verb.name, value)
 
 
@@ -210,7 +212,7 @@ def _reply(asked: HttpCall, value: Any) -> Reply:
 
 
 def _added(asked: HttpCall, value: Any) -> dict[str, str]:
-    """Of a memory that was added, where it is, in the project that the request named; else nothing."""
+    """The address of a memory that was added, in the project that the request named; else nothing."""
     if asked.verb.name not in ADDING or not isinstance(value, Outcome) or value.outcome != "added":
         return {}
     named = [pair for pair in pairs_of(asked.query) if pair[0] == "project"]
@@ -218,7 +220,7 @@ def _added(asked: HttpCall, value: Any) -> dict[str, str]:
 
 
 def waits(value: Any) -> bool:
-    """Whether something of it waits for a person."""
+    """Whether any part of the outcome waits for a person."""
     values = value if isinstance(value, list) else [value]
     return any(
         each.outcome == "needs_consent" if isinstance(each, Outcome) else getattr(each, "pending", None) is not None
@@ -287,7 +289,7 @@ def _placed(asked: HttpCall, given: dict[str, Any]) -> dict[str, Any]:
 
 
 def _with_headers(asked: HttpCall, given: dict[str, Any]) -> dict[str, Any]:
-    """What headers say that HTTP has for an argument: a version that must still hold, and an idempotency key."""
+    """Adds the arguments that HTTP carries in headers: the expected version (If-Match) and the idempotency key."""
     match, key = asked.headers.get("if-match"), asked.headers.get("idempotency-key")
     takes = wire.parameters(asked.verb.name)
     if match is not None:
@@ -335,7 +337,8 @@ def read_json(type: str | None, body: bytes, depth: int) -> dict[str, Any]:
 
 
 def _bounded(asked: HttpCall, arguments: dict[str, Any], work: Work) -> None:
-    """What a program on this machine may do, and one elsewhere may not: wait long, name files of the server, fill its disk."""
+    """Refuses what a local program may do but a remote client may not: wait long, name files of the server, fill its
+    disk."""
     verb = asked.verb.name
     if verb == "session" and arguments.get("wait", 0) > LONGEST_SESSION_WAIT:
         raise Invalid(f"over HTTP a session is waited for up to {LONGEST_SESSION_WAIT:g} seconds; ask again after that")
@@ -377,8 +380,7 @@ def _limit(verb: str, arguments: Mapping[str, Any]) -> int | None:
 
 
 class Mark(NamedTuple):
-    """Where a page begins: behind the row with that number and that value of what they are sorted by; or so many rows were
-    passed."""
+    """Where a page begins: after the row with that number and that value of the sort column, or after so many rows."""
 
     passed: int = 0
     number: int = 0
@@ -404,7 +406,7 @@ class Mark(NamedTuple):
 
 
 def _page(asked: HttpCall, memory: Memory, arguments: dict[str, Any], cursor: str | None) -> Reply:
-    """One page of a list, as the facade gives it; where there is more, the address of the next page in `Link`."""
+    """One page of a list, as the facade returns it; if there is more, `Link` has the address of the next page."""
     verb, question = asked.verb.name, _question(asked)
     limit = checks.whole(_limit(verb, arguments), "limit", 1, FURTHEST.get(verb, FURTHEST_USUALLY))
     rest = {name: value for name, value in arguments.items() if name != "limit"}
@@ -431,7 +433,7 @@ def _of_journal(memory: Memory, rest: dict[str, Any], limit: int, mark: Mark | N
 
 
 def _sorted(memory: Memory, where: Any, order: Order, limit: int, mark: Mark | None) -> Page:
-    """Records behind a row, which may be gone or changed by now. A value that is missing is the lowest."""
+    """Records after a row that may be gone or changed by now. A missing value sorts lowest."""
     found, asked = list[Record](), memory._where(where)
     for clauses in [()] if mark is None else _behind(mark, order):
         if len(found) <= limit:
@@ -442,7 +444,7 @@ def _sorted(memory: Memory, where: Any, order: Order, limit: int, mark: Mark | N
 
 
 def _behind(mark: Mark, order: Order) -> Iterator[tuple[tuple[str, str, Any], ...]]:
-    """What a row behind the mark is: of the same value, or of a further one, or without one."""
+    """The condition for rows after the mark: the same value further on, a further value, or no value."""
     field, value, further = order.field, mark.value, "gt" if order.ascending else "lt"
     if type_of(field) == "time" and value is not None:
         value = utc(value, "the time in the cursor")
@@ -464,7 +466,7 @@ def _counted(memory: Memory, verb: str, rest: dict[str, Any], limit: int, mark: 
 
 
 def _question(asked: HttpCall) -> str:
-    """What a cursor is bound to: the question as it was said, since "now" is another moment on the next page."""
+    """What a cursor is bound to: the arguments as they were given, since "now" is another moment on the next page."""
     said = sorted(pair for pair in pairs_of(asked.query) if pair[0] not in ("limit", "cursor"))
     return hashlib.sha256(json.dumps([asked.path, said]).encode()).hexdigest()[:16]
 
@@ -479,7 +481,7 @@ def _link(asked: HttpCall, cursor: str) -> str:
 
 @dataclass(slots=True)
 class Remembered:
-    """What a write with an idempotency key was, and how it was answered, once it is done."""
+    """A write with an idempotency key, and its answer once it is done."""
 
     digest: str
     has_content: bool  # whether its answer may hold the text of a memory
@@ -493,8 +495,8 @@ class Remembered:
 
 
 class Answers:
-    """The last answers to writes that came with an Idempotency-Key and whose verb has no key of its own. They are kept while the
-    server runs, and until something is erased; `remember` and `add_task` keep theirs in the store."""
+    """The last answers to writes that came with an Idempotency-Key and whose verb has no key of its own. They are kept
+    while the server runs, and until something is erased; `remember` and `add_task` keep theirs in the store."""
 
     def __init__(self) -> None:
         self._kept: OrderedDict[tuple[str, str], Remembered] = OrderedDict()
@@ -502,7 +504,7 @@ class Answers:
         self._erased: str | None = None
 
     def look(self, erased: str | None) -> None:
-        """Lets go of all answers if something was erased since, whoever did it: one of them may hold what is gone."""
+        """Drops all answers if anyone erased something since: one of them may hold the erased text."""
         if erased == self._erased:
             return
         self._erased = erased
@@ -512,7 +514,7 @@ class Answers:
                 kept.reply, kept.withheld = None, True
 
     def begin(self, asked: HttpCall, key: str) -> Reply | None:
-        """The answer that was given before, or None if this is the first time."""
+        """Returns the earlier answer, or None if this is the first time."""
         who, digest = self._who(asked, key), _digest(asked)
         found = self._kept.get(who)
         if found is None:
@@ -528,7 +530,7 @@ class Answers:
         return Reply(found.reply.status, found.reply.body, {**found.reply.headers, "idempotent-replayed": "true"})
 
     def end(self, asked: HttpCall, key: str, reply: Reply | None) -> None:
-        """Keeps the answer; what failed on our side may be tried again."""
+        """Keeps the answer. After an error on our side the write may be tried again."""
         who = self._who(asked, key)
         if reply is None or reply.status >= 400:
             self._kept.pop(who, None)

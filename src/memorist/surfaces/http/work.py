@@ -1,9 +1,9 @@
-"""Where the work of a server is done.
+"""Where the server's work is done.
 
-A request waits for a place in its lane: those that read never wait for those that write, and what takes long (an import, upkeep,
-an audit), waits for another writer of a session, or is as slow as a client reads (an export) keeps neither from theirs. A lane has
-so many threads and so many places to wait; when they are taken, a client is told to come back. Memories are opened when they are
-needed, one for each space and project, and kept for the next request.
+Each request waits for a thread in the lane of its verb. Reads never wait for writes, and neither wait for slow work:
+long jobs (an import, upkeep, an audit), verbs that wait for another writer of a session, and exports, which are as slow
+as their client reads. A lane has a fixed number of threads and of places to wait; when all are taken, a client is told
+to come back. Memories are opened on demand, one for each space and project, and kept for the next request.
 """
 
 import asyncio
@@ -35,8 +35,8 @@ if TYPE_CHECKING:
     from memorist.surfaces.http.verbs import HttpCall, Reply
     from memorist.surfaces.http.workers import Workers
 
-G = TypeVar("G")  # what is given
-T = TypeVar("T")  # what comes of it
+G = TypeVar("G")  # an item of a gathering
+T = TypeVar("T")  # a result
 Together = Callable[[Sequence[G]], Sequence[T | Exception]]
 THREADS = {"reading": 8, "writing": 4, "waiting": 8, "long": 3, "exporting": 3}  # by lane
 ASKING = ("recall", "context", "explain", "why_not")  # verbs for workers, where there are any
@@ -46,7 +46,7 @@ READS_NOTES = ("receipt", "log", "status")  # of the verbs that are quick, and w
 GATHERINGS = 2  # threads that take what waits together: while one computes vectors, the other writes
 MOST_TOGETHER = 8  # requests of one transaction: others wait for it, and as many get vectors of a slow model at once
 DISK_LOOK = 1.0  # seconds between two looks at the disk
-HEALTH_LOOK = 1.0  # seconds for which an answer about health holds
+HEALTH_LOOK = 1.0  # seconds for which an answer about health stays valid
 IN_RAM = ":memory:"
 log = logging.getLogger("memorist.http")
 
@@ -63,16 +63,16 @@ def lane_of(verb: Verb, size: int = 0) -> str:
 
 
 def needs_notes(verb: Verb) -> bool:
-    """Whether it tells of questions, or of what they showed, or changes it; any other waits for no writer."""
+    """Whether the verb reads or changes questions and what they showed; any other need not wait for a writer."""
     return lane_of(verb) != "reading" or verb.name in READS_NOTES
 
 
 @dataclass(slots=True)
 class WorkLane:
-    """A pool of threads with a bounded queue. Used from the loop of the server only."""
+    """A pool of threads with a bounded queue. Use it from the server's event loop only."""
 
     name: str
-    most: int  # that wait beside those which are worked on
+    most: int  # requests that may wait, besides those being worked on
     pool: ThreadPoolExecutor
     inside: int = 0
 
@@ -81,7 +81,7 @@ class WorkLane:
         return cls(name, most + THREADS[name], ThreadPoolExecutor(THREADS[name], f"memorist-{name}"))
 
     async def do(self, work: Callable[[], T]) -> T:
-        """Does it in a thread of the lane. A client that goes away does not stop what was begun."""
+        """Runs it in a thread of the lane. If the client goes away, work in progress still finishes."""
         self.take()
         doing = asyncio.get_running_loop().run_in_executor(self.pool, work)
         doing.add_done_callback(self.gone)
@@ -96,19 +96,19 @@ class WorkLane:
     def gone(self, doing: "asyncio.Future[T]") -> None:
         self.inside -= 1
         if not doing.cancelled():
-            doing.exception()  # nobody may be left to hear of it
+            doing.exception()  # retrieves the exception: nobody may be left to hear of it
 
 
 class Gathering(Generic[G, T]):
-    """What is cheaper done together: a thread of a lane takes all that wait at that moment, and each gets its own answer. Used from
-    the loop of the server only."""
+    """Batches work that is cheaper done together: a thread of a lane takes all that is waiting, and each gets its own
+    answer. Use it from the server's event loop only."""
 
     def __init__(self, lane: WorkLane) -> None:
         self._lane, self._running = lane, 0
         self._waiting: deque[tuple[G, asyncio.Future[T]]] = deque()
 
     async def do(self, given: G, together: "Together[G, T]") -> T:
-        """Does it with whatever else waits. A client that goes away does not stop it."""
+        """Runs it with whatever else waits. It finishes even if the client goes away."""
         self._lane.take()
         answer: asyncio.Future[T] = asyncio.get_running_loop().create_future()
         answer.add_done_callback(self._lane.gone)
@@ -118,7 +118,7 @@ class Gathering(Generic[G, T]):
         return await asyncio.shield(answer)
 
     def close(self, together: "Together[G, T]") -> None:
-        """Lets the lane do what still waits, for clients that are gone."""
+        """Lets the lane finish what still waits, for clients that are gone."""
         while self._waiting:
             some = [self._waiting.popleft() for _ in range(min(MOST_TOGETHER, len(self._waiting)))]
             self._lane.pool.submit(together, [given for given, _ in some])
@@ -147,7 +147,7 @@ class Gathering(Generic[G, T]):
 class _Open:
     memory: Memory | None = None
     users: int = 0
-    retired: bool = False  # closed by the last who uses it
+    retired: bool = False  # its last user closes it
     opening: threading.Lock = field(default_factory=threading.Lock)
 
     def close(self) -> None:
@@ -156,8 +156,9 @@ class _Open:
 
 
 class Memories:
-    """The open memories of one store, by space and project. The least used are closed when there are too many. `usual`: bytes
-    of the disk that stay free, unless the settings say how many; `least_free` says which holds."""
+    """The open memories of one store, by space and project. When there are too many, the least recently used are
+    closed. `usual` is how many bytes of the disk stay free unless the settings say otherwise; `least_free` is the
+    number in force."""
 
     kind: type[Memory] = Memory
 
@@ -169,7 +170,7 @@ class Memories:
         self._open: OrderedDict[tuple[str, str], _Open] = OrderedDict()
         self._inbox: deque[tuple[Visitor, str | None, Sequence[Mapping[str, Any]]]] = deque()
         self._noting = threading.Lock()
-        self._ending: list[threading.Thread] = []  # that close what waits for a busy store
+        self._ending: list[threading.Thread] = []  # threads that close memories of a busy store
         self._own = (project, space)
         self._first: tuple[str, str] | None = None
         first = self._made(project, space)
@@ -180,20 +181,20 @@ class Memories:
 
     @property
     def size(self) -> int:
-        """Bytes of the store's file, and of what is not moved into it yet."""
+        """Bytes of the store's file, and of its log that is not yet moved into it."""
         files = [] if self.path is None else [self.path, self.path.with_name(f"{self.path.name}-wal")]
         return sum(file.stat().st_size for file in files if file.exists())
 
     @property
     def erased(self) -> str | None:
-        """The mark of the last erasure, through whatever door or process: what was read before may be gone."""
+        """The mark of the last erasure, through whatever surface or process: what was read before may be gone."""
         with self._held(self.space, self.usual) as memory:
             return memory._tools.store.setting("erased")
 
     @contextmanager
     def seen_by(self, visitor: Visitor, project: str | None, noted: bool = True) -> Iterator[Memory]:
-        """The memory of a request, with the rights of whoever makes it. What workers were asked before is noted by then, unless
-        it is nothing to this request (`needs_notes`): then it waits for no writer."""
+        """The memory of a request, with the rights of its visitor. First writes the notes of earlier questions to
+        workers, unless the request does not need them (`needs_notes`): then it waits for no writer."""
         if noted and (self._inbox or self._noting.locked()):
             self.note_now()
         with self._seen_by(visitor, project) as memory:
@@ -212,19 +213,19 @@ class Memories:
 
     @contextmanager
     def kept_by_server(self, space: str, scope: str) -> Iterator[Memory]:
-        """The memory of a project for what the server itself does there, whoever caused it."""
+        """The memory of a project for the server's own work there, whoever caused it."""
         with self._held(space, scope) as memory:
             yield memory.through(replace(memory.access, origin="agent", surface="http"))
 
     def note_later(self, visitor: Visitor, project: str | None, notes: Sequence[Mapping[str, Any]]) -> int:
-        """Takes in the receipts of a question to a worker, in JSON's terms; tells how many questions wait to be noted. It keeps
-        nobody waiting."""
+        """Takes the receipts of a question to a worker, as JSON values; returns how many questions wait to be noted.
+        Never blocks."""
         self._inbox.append((visitor, project, notes))
         return len(self._inbox)
 
     def note_now(self) -> None:
-        """Notes what waits for it, and counts the questions as uses: in a thread."""
-        with self._noting:  # whoever comes meanwhile waits until it is noted
+        """Writes the waiting notes and counts the questions as uses. Runs in a thread."""
+        with self._noting:  # anyone who comes meanwhile waits until the notes are written
             asked: dict[tuple[ApiKey | None, str | None], list[Sequence[Mapping[str, Any]]]] = {}
             while self._inbox:
                 visitor, project, notes = self._inbox.popleft()
@@ -233,17 +234,17 @@ class Memories:
                 self._note(Visitor("", key), project, questions)
 
     def _note(self, visitor: Visitor, project: str | None, questions: Sequence[Sequence[Mapping[str, Any]]]) -> None:
-        """Notes the questions of one key in one project."""
+        """Writes the notes of one key in one project."""
         notes = [note for each in questions for note in each]
         try:
             with self._seen_by(visitor, project) as memory:
                 memory._writer.note_cleaned([wire.noun(Receipt, note) for note in notes])
-                memory._writer.flush()  # once, and for whoever opens another memory of the project
+                memory._writer.flush()  # once, and so that anyone who opens another memory of the project sees it
                 for _ in questions:
                     memory._count_use()
         except (MemoristError, OSError) as problem:
             log.warning("%d lines of the recall log were given up: %s", len(notes), problem)
-        except Exception:  # whoever asks for something else has no part in it
+        except Exception:  # must not fail an unrelated request
             log.exception("%d lines of the recall log were given up", len(notes))
 
     def _named(self, project: str | None) -> str:
@@ -285,7 +286,8 @@ class Memories:
         return entry
 
     def _put_away(self, entry: _Open) -> None:
-        """Closes a memory that is used no more. What a busy store does not take at once waits for it in a thread of its own."""
+        """Closes a memory that is no longer used. If the store is too busy, a thread of its own waits to write the
+        rest."""
         if entry.memory is not None and entry.memory._writer.waiting:
             entry.memory._writer.flush()
         if entry.memory is None or not entry.memory._writer.waiting:
@@ -304,7 +306,7 @@ class Memories:
             self._put_away(entry)
 
     def write_notes(self) -> None:
-        """Writes what was asked of any open memory to the recall log: somebody listens."""
+        """Writes the questions to all open memories to the recall log, because somebody listens."""
         with self._lock:
             found = [each for each in self._open.values() if each.memory is not None and each.memory._writer.waiting]
             for each in found:
@@ -317,12 +319,12 @@ class Memories:
                 self._give_back(each)
 
     def reopen(self) -> None:
-        """Lets every memory be opened anew, with the settings as they are now; those in use once they are free."""
+        """Makes every memory open again with the current settings; those in use once they are free."""
         if not self.in_ram:
             self._retire()
 
     def close(self) -> None:
-        """Writes what is buffered, and closes. What is still worked on is closed by whoever works on it."""
+        """Writes buffers and closes. A memory in use is closed by its last user."""
         self.note_now()
         self._retire()
         for ending in self._ending:
@@ -341,7 +343,7 @@ class Memories:
 
 @dataclass(slots=True)
 class Disk:
-    """Whether there is room to write. What is low is looked at again soon; reading goes on meanwhile."""
+    """Whether there is room to write. Low disk space is checked again soon; reads continue meanwhile."""
 
     path: Path | None
     memories: Memories
@@ -351,7 +353,7 @@ class Disk:
 
     @property
     def free(self) -> int | None:
-        """Bytes; None for a store that lies in no file."""
+        """Free bytes; None for a store that is not in a file."""
         if self.path is None:
             return None
         with self._lock:
@@ -365,7 +367,7 @@ class Disk:
         return free is not None and free < self.memories.least_free
 
     def must_have_room(self, more: int = 0) -> None:
-        """Refuses what would write, or write so many bytes more than a little."""
+        """Refuses a write if too little space is free, or too little for `more` bytes."""
         free = self.free
         if free is not None and free - more < self.memories.least_free:
             least = f"{self.memories.least_free + more >> 20:,} MB"
@@ -374,14 +376,15 @@ class Disk:
 
 
 class Seats:
-    """Places for those who stay: so many in all, of which one key has a few only. Used from the loop of the server only."""
+    """Places for long-lived clients: a total, of which one key gets only a few. Use it from the server's event loop
+    only."""
 
     def __init__(self, whose: str, most: int, of_key: int) -> None:
         self._whose, self._most, self._of_key = whose, most, of_key
         self.taken: Counter[str | None] = Counter()  # by the name of their key
 
     def take(self, visitor: Visitor) -> Callable[[], None]:
-        """Takes a place; gives what gives it back."""
+        """Takes a place; returns the function that gives it back."""
         name = visitor.key.name if visitor.key else None
         if self.taken.total() >= self._most or (name is not None and self.taken[name] >= self._of_key):
             raise TurnedAway("busy", f"there are too many {self._whose}, of all or with this key; try again later", 5)
@@ -394,7 +397,7 @@ class Seats:
 
 
 class Work:
-    """The lanes, the memories and the disk of one server; its keys and its workers, if it has any."""
+    """The lanes, memories and disk of one server; its keys and workers, if it has any."""
 
     def __init__(
         self,
@@ -412,13 +415,13 @@ class Work:
         self.notes: Gathering[HttpCall, Reply] = Gathering(self.lanes["writing"])
         self.disk = Disk(memories.path, memories)
         self._asking, self._asked, self._health = asyncio.Lock(), -HEALTH_LOOK, dict[str, str]()
-        self.spools = 0  # imports that are on their way
+        self.spools = 0  # imports in progress
         self.files = FilesBehind(memories)
-        self.closing = asyncio.Event()  # set when the server ends: whoever follows events is sent home
+        self.closing = asyncio.Event()  # set when the server ends: followers of events are disconnected
 
     @contextmanager
     def spool(self) -> Iterator[str]:
-        """A private folder for a file that is brought in, on the disk whose room is looked after."""
+        """A private folder for an uploaded file, on the disk whose free space is checked."""
         if self.spools >= self.limits.imports:
             raise TurnedAway("busy", f"{self.spools} imports are on their way already; try again later", 5)
         self.spools += 1
@@ -430,7 +433,7 @@ class Work:
             self.spools -= 1
 
     def still_knows(self, visitor: Visitor) -> bool:
-        """Whether their key is what it was: not removed, not rotated, with the same rights."""
+        """Whether the visitor's key is unchanged: not removed, not rotated, with the same rights."""
         return visitor.key is None or (self._ring is not None and visitor.key in self._ring.keys)
 
     def reopen(self) -> None:
@@ -440,7 +443,7 @@ class Work:
             self.workers.reopen()
 
     def close(self) -> None:
-        """Finishes what was begun, and closes."""
+        """Finishes work in progress, and closes."""
         from memorist.surfaces.http.verbs import answered_together
 
         self.notes.close(lambda calls: answered_together(calls, self))
@@ -450,7 +453,7 @@ class Work:
         self.memories.close()
 
     async def health_lately(self) -> dict[str, str]:
-        """Its health, at most a second old: anybody may ask, as often as they like, and takes nobody's place in a lane."""
+        """Health, at most a second old: anybody may ask, as often as they like, without taking a place in a lane."""
         async with self._asking:
             if time.monotonic() - self._asked >= HEALTH_LOOK:
                 self._health = await asyncio.to_thread(self.health)
@@ -458,7 +461,7 @@ class Work:
             return self._health
 
     def health(self) -> dict[str, str]:
-        """Each part in a word, as far as anybody may know."""
+        """One word for each part, and only what anybody may know."""
         try:
             with self.memories.seen_by(Visitor(""), None, noted=False) as memory:
                 memory._tools.store.head()

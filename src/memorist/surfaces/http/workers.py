@@ -1,11 +1,13 @@
-"""Questions in processes of their own.
+"""Worker processes that answer questions.
 
-Python runs one thread at a time, so a server of one process answers no more questions than one core can. While several ask at
-once, questions (`ASKING`) are handed to workers: processes with the store open, each at one question at a time. All else stays in
-the server: the door, keys and rates, writes, sessions, MCP, events, figures (docs/why/0049-workers.md).
+Python runs one thread at a time, so a server of one process answers only as many questions as one core can. When
+several arrive at once, questions (`ASKING`) go to workers: processes with the store open, each answering one question
+at a time. Everything else stays in the server: the guard, keys and rates, writes, sessions, MCP, events, metrics
+(docs/why/0049-workers.md).
 
-A worker keeps nothing. What it would note of a question goes back with the answer, and is noted in the server. It ends when its
-pipe does, however the server ended, and hears no signal. One that died is replaced, and its question asked again.
+A worker keeps nothing. What it would note of a question goes back with the answer, and the server notes it. It ends
+when its pipe closes, however the server ended, and ignores signals. A worker that died is replaced, and its question is
+asked again.
 """
 
 import asyncio
@@ -35,16 +37,16 @@ from memorist.surfaces.wire import TurnedAway
 from memorist.upkeep.due import Slices
 
 MOST_USUALLY = 4
-NOTED_AT_ONCE = 64  # questions; what is asked of the server itself notes them at once
+NOTED_AT_ONCE = 64  # questions per batch of notes; a request to the server itself writes them at once
 ANSWERING = 60.0  # seconds that a worker has for a question
-ENDING = 10.0  # seconds in which a worker that was told to end does
-SIZES = struct.Struct("!QQ")  # of what is said in JSON, and of the bytes that go with it
+ENDING = 10.0  # seconds that a worker has to end
+SIZES = struct.Struct("!QQ")  # of the JSON part, and of the bytes that go with it
 UNHEARD = (
     "SIGINT",
     "SIGTERM",
     "SIGHUP",
     "SIGBREAK",
-)  # a terminal or a supervisor sends them to all processes of a server
+)  # a terminal or a supervisor sends these to all processes of a server
 PROGRAM = """import signal, sys
 for number in {!r}:
     signal.signal(number, signal.SIG_IGN)  # before what takes long
@@ -55,14 +57,14 @@ log = logging.getLogger("memorist.http")
 
 
 def usual_count() -> int:
-    """One for each core that this process may use, up to a few."""
+    """One worker for each core that this process may use, up to a few."""
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
     return min(MOST_USUALLY, cores)
 
 
 @dataclass(frozen=True, slots=True)
 class WorkerSetup:
-    """What a worker opens, and how much it says."""
+    """What a worker opens, and how much it logs."""
 
     db: str | None
     project: str | None
@@ -80,7 +82,7 @@ class WorkerSetup:
 
 @dataclass(frozen=True, slots=True)
 class WorkerAnswer:
-    """What a worker says to a question: the answer, or what broke; and the receipts to be noted, in which project."""
+    """A worker's reply: the answer or the error, and the receipts to note, with their project."""
 
     reply: Reply | None = None
     fault: str = ""
@@ -98,7 +100,7 @@ class WorkerAnswer:
 
 
 def framed(said: object, body: bytes = b"") -> bytes:
-    """A message: something in JSON's terms, and bytes."""
+    """A message: JSON values, and bytes."""
     written = json.dumps(said).encode()
     return SIZES.pack(len(written), len(body)) + written + body
 
@@ -124,8 +126,8 @@ class Worker(asyncio.SubprocessProtocol):
         return worker
 
     async def ask(self, turn: int, asked: HttpCall) -> WorkerAnswer:
-        """Its answer. EOFError if it is gone, TimeoutError if it is stuck. Who stops waiting must end it: the answer would be
-        taken for that of the next."""
+        """Returns the worker's answer. Raises EOFError if it is gone, TimeoutError if it is stuck. A caller that stops
+        waiting must end the worker: the next question would get this answer."""
         if self.is_gone:
             raise EOFError
         self._answer = asyncio.get_running_loop().create_future()
@@ -141,7 +143,7 @@ class Worker(asyncio.SubprocessProtocol):
         return self._ended.is_set()
 
     async def end(self) -> int:
-        """Lets it end; gives its code."""
+        """Ends the worker; returns its exit code."""
         self._process.get_pipe_transport(0).close()
         try:
             with suppress(TimeoutError):
@@ -149,7 +151,7 @@ class Worker(asyncio.SubprocessProtocol):
             code = self._process.get_returncode()
             return -9 if code is None else int(code)
         finally:
-            self._process.close()  # which kills it, if it did not end, even where nobody waits for that any more
+            self._process.close()  # kills it if it did not end, even where nobody waits for that any more
 
     def connection_made(self, transport: Any) -> None:
         self._process, self.pid = transport, transport.get_pid()
@@ -165,7 +167,7 @@ class Worker(asyncio.SubprocessProtocol):
             self._answer.set_result((whole[:said], whole[said:]))
 
     def connection_lost(self, problem: Exception | None) -> None:
-        """It has ended, and all that it said was heard."""
+        """The process has ended, and all of its output has been read."""
         self._ended.set()
         if not self._answer.done():
             self._answer.set_exception(EOFError())
@@ -173,7 +175,7 @@ class Worker(asyncio.SubprocessProtocol):
 
 
 def _question(turn: int, asked: HttpCall) -> bytes:
-    """A question, as `_asked` reads it."""
+    """A question in the form that `_asked` reads."""
     key = None if asked.visitor.key is None else _written(asked.visitor.key)
     where = [asked.method, asked.path, asked.placed, asked.query, asked.headers]
     return framed([turn, asked.verb.name, *where, asked.visitor.request_id, key], asked.body)
@@ -185,8 +187,8 @@ def _written(key: ApiKey) -> str:
 
 
 class Workers:
-    """The workers of one server, used from its loop. They are started when they are needed, and the one that was used last is asked
-    first. Like a lane it has so many places to wait."""
+    """The workers of one server. Use them from its event loop. They are started on demand, and the most recently used
+    is asked first. Like a lane, they have a limited number of places to wait."""
 
     name = "asking"
 
@@ -198,27 +200,27 @@ class Workers:
         self._turn = 0  # how often settings were read again
 
     async def start(self) -> None:
-        """Has one ready for the first question that comes beside another."""
+        """Keeps one ready for the first question that arrives while another is running."""
         self._idle.append(await Worker.started(self._setup))
 
     def reopen(self) -> None:
-        """Lets each of them open its memories anew before its next question."""
+        """Makes each worker open its memories again before its next question."""
         self._turn += 1
 
     def take(self, others: int) -> bool:
-        """Whether a question is theirs: as soon as there are others on their way, here or in the server. A lone one is answered
-        sooner, and for less, where it is."""
+        """Whether the workers take a question: only while others are in progress, here or in the server. The server
+        itself answers a lone one faster and cheaper."""
         return others + self.inside > 0
 
     async def answered(self, asked: HttpCall) -> Reply:
-        """The answer of a worker. What it noted is in the inbox of the memories by then."""
+        """A worker's answer. By then its notes are in the inbox of the memories."""
         if self.inside >= self._most:
             raise TurnedAway("busy", f"{self._most} requests of this kind wait already; try again in a moment", 1)
         self.inside += 1
         try:
             async with self._places:
                 told = await self._told(asked)
-            await asyncio.sleep(0)  # its worker has the next question before this answer is sent
+            await asyncio.sleep(0)  # its worker gets the next question before this answer is sent
         except (MemoristError, OSError) as problem:
             return Reply.of_problem(problem, asked.visitor.request_id)
         finally:
@@ -262,7 +264,7 @@ class Workers:
         return told
 
     async def close(self) -> None:
-        """Ends them. No question may be on its way."""
+        """Ends the workers. No question may be in progress."""
         idle, self._idle = self._idle, []
         await asyncio.gather(*(worker.end() for worker in idle))
 
@@ -271,7 +273,8 @@ class Workers:
 
 
 class _AskedMemory(Memory):
-    """A memory whose upkeep is the server's: its slices are closed before the first could start, which may be on opening."""
+    """A memory without upkeep, which is the server's job: its slices are closed before the first could start, possibly
+    on opening."""
 
     @property
     def _slices(self) -> Slices:
@@ -284,7 +287,7 @@ class _AskedMemory(Memory):
 
 
 class _AskedMemories(Memories):
-    """The memories of a worker: what they would note is taken away."""
+    """The memories of a worker: what they would note is collected for the server."""
 
     kind = _AskedMemory
     noted: tuple[str | None, Sequence[Receipt]] = (None, ())
@@ -294,12 +297,12 @@ class _AskedMemories(Memories):
         with super().seen_by(visitor, project, noted) as memory:
             try:
                 yield memory
-            finally:  # else it would go along with the next question, under another's key
+            finally:  # else it would go with the next question, under another key
                 self.noted = project, memory._writer.taken()
 
 
 class _Desk:
-    """Where a worker answers."""
+    """The part of a worker that answers."""
 
     def __init__(self, setup: WorkerSetup) -> None:
         self._setup, self._turn = setup, 0
@@ -336,9 +339,9 @@ class _Desk:
 
 
 def main() -> None:
-    """Answers until the pipe ends."""
+    """Answers until the pipe closes."""
     outgoing = os.fdopen(os.dup(1), "wb")
-    os.dup2(2, 1)  # whatever is printed must not come between the answers
+    os.dup2(2, 1)  # anything printed must not come between the answers
     messages = _messages(sys.stdin.buffer)
     first = next(messages, None)
     if first is None:
@@ -346,7 +349,7 @@ def main() -> None:
     setup = WorkerSetup.of(json.loads(first[0]))
     logging.basicConfig(stream=sys.stderr, level=setup.level, format="%(message)s")
     desk = _Desk(setup)
-    with for_good(), suppress(MemoristError, OSError):  # else the first question says what is wrong
+    with for_good(), suppress(MemoristError, OSError):  # else the first question reports what is wrong
         desk.open()
     with suppress(BrokenPipeError), outgoing:
         for said, body in messages:
@@ -356,7 +359,7 @@ def main() -> None:
 
 
 def _messages(incoming: IO[bytes]) -> Iterator[tuple[bytes, bytes]]:
-    """Until the server is gone, perhaps in the middle of a word."""
+    """Reads until the server is gone, perhaps in the middle of a message."""
     while len(sizes := incoming.read(SIZES.size)) == SIZES.size:
         said, body = SIZES.unpack(sizes)
         whole = incoming.read(said + body)

@@ -1,8 +1,8 @@
-"""One call of a tool, without the protocol: the arguments are read, the verb is called, the answer gets its shape.
+"""One tool call, without the protocol: reads the arguments, calls the verb and shapes the answer.
 
-What goes wrong is an answer too, marked as an error: the fact, and what to do next, in words that hold at this door. The engine
-names verbs and their arguments; an agent has some of them, as tools under other names. A verb without a tool here is what a
-person does at a shell.
+An error is an answer too, marked as one: it states the fact and what to do next, in words that fit this surface. The
+engine names verbs and their arguments; an agent has only some of them, as tools under other names. A verb without a
+tool here is something that a person does at a shell.
 """
 
 import json
@@ -32,26 +32,26 @@ from memorist.text.visible import quoted, visible
 log = logging.getLogger("memorist")
 Opening = Callable[[], AbstractContextManager[Served]]
 FOUND = 10  # results of `search`
-SAME = 60.0  # seconds in which the same vote again is one that was sent again
+SAME = 60.0  # seconds in which the same vote again counts as sent twice
 VOTES_KNOWN = 1000
-# The tool that finds memories, whatever the profile calls it.
+# The tool that finds memories, under its name in each profile.
 FINDING = ("memory_search", "memory_query", "memory", "search_nodes", "search")
 FINDS, SHOWS = "{} finds memories and their ids", "{} shows one as it is now"
-NEXT: Mapping[str, tuple[str, tuple[str, ...]]] = {  # what to do about an error, with the first of these tools that is there
+NEXT: Mapping[str, tuple[str, tuple[str, ...]]] = {  # advice for an error, with the first of these tools that the profile has
     "not_found": (FINDS, FINDING), "ambiguous": (SHOWS, ("memory_get",)), "conflict": (SHOWS, ("memory_get",)),
 }  # fmt: skip
 VERB = re.compile(r"`([a-z_]+)`")
-ADVISING = ("because", "advice", "notes")  # what of an answer says what to do next
-LISTED = "; `list` shows what is"  # the tool that finds them is named instead
+ADVISING = ("because", "advice", "notes")  # the fields of an answer that say what to do next
+LISTED = "; `list` shows what is"  # replaced by the name of the tool that finds them
 USERS = ", which are read where the user is named (user=, --user)"
 MORE = "remember(messages, session=…)"
 REVISED = re.compile(r"(?<=nothing to revise was given; name )a text, .*")
-NOT_REVISED = ("id", "expected_version", "because", "project")  # what says how to revise, and not what
+NOT_REVISED = ("id", "expected_version", "because", "project")  # arguments that say how to revise, not what to change
 
 
 @dataclass(frozen=True, slots=True)
 class ToolAnswer:
-    """What a tool says: JSON, the same as a text, whether it failed, and the question that waits for a person."""
+    """A tool's answer: JSON, the same as a text, whether it failed, and the question that waits for a person."""
 
     said: dict[str, Any]
     text: str
@@ -60,7 +60,7 @@ class ToolAnswer:
 
 
 class Calls:
-    """The calls of one server. It knows the last votes, so that one that was sent again counts once."""
+    """The calls of one server. It remembers recent votes, so that a vote that was sent twice counts once."""
 
     def __init__(self, offered: Mapping[str, Tool], wrote: Callable[[Memory], None] = lambda memory: None) -> None:
         self._offered, self._wrote = offered, wrote
@@ -68,7 +68,7 @@ class Calls:
         self._voting = threading.Lock()
 
     def answer(self, tool: Tool, given: Mapping[str, Any], served: Opening) -> ToolAnswer:
-        """What the tool answers, whatever happens."""
+        """Answers a call, whatever happens."""
         place: Served | None = None
         try:
             with served() as place:
@@ -98,10 +98,10 @@ class Calls:
             with served() as place:
                 return _question(tool, given, place.memory)
         except (MemoristError, OSError):
-            return None  # the call itself will say what is wrong
+            return None  # the call itself will report what is wrong
 
     def told(self, outcome: str, because: str, served: Opening, pending: str | None = None) -> ToolAnswer:
-        """An outcome that no verb gave."""
+        """An outcome that no verb returned."""
         try:
             with served() as place:
                 said = {"outcome": outcome, "because": because} | ({"pending": pending} if pending else {})
@@ -111,7 +111,7 @@ class Calls:
             return self.failure(error, None)
 
     def decided(self, pending: str, approve: bool, served: Opening) -> ToolAnswer:
-        """What became of a question that a person decided, as that person's act."""
+        """Carries out a person's decision on a question, as that person's act."""
         try:
             with served() as place:
                 person = place.memory.through(replace(place.memory.access, origin="user"))
@@ -131,7 +131,7 @@ class Calls:
             return self._called(tool, given, served)
         who = served.memory.access
         vote = json.dumps([who.space, who.actor, served.name, given], sort_keys=True, default=str)
-        with self._voting:  # also while it is counted: the same vote may come twice at once
+        with self._voting:  # held while counting too: the same vote may arrive twice at once
             at, known = self._votes.get(vote, (0.0, None))
             if known is None or time.monotonic() - at >= SAME:
                 known = self._called(tool, given, served)
@@ -188,7 +188,7 @@ def _value(tool: Tool, given: Mapping[str, Any], memory: Memory) -> Any:
 
 
 def _latest(memory: Memory, limit: int) -> list[Record]:
-    """The latest memories of the kinds that a question finds: no turns, no tasks, nothing that the engine keeps for itself."""
+    """The latest memories of the kinds that recall finds: no turns, no tasks, none of the engine's own."""
     by = memory._caller
     where = by.where.also("state", "eq", "active")
     for kind in by.tools.kinds.values():
@@ -197,7 +197,7 @@ def _latest(memory: Memory, limit: int) -> list[Record]:
 
 
 def _numbered(report: Report, memory: Memory) -> Report:
-    """A report that names what was left as it was by the numbers that tools take."""
+    """A report that lists what it left unchanged by the numbers that tools take as ids."""
     by = memory._caller if report.left else None
     known = {} if by is None else {each.id: str(each.number) for each in by.store.get([*report.left], by.where)}
     return replace(report, left={known.get(id, id): why for id, why in report.left.items()})
@@ -209,7 +209,7 @@ def _count_turns(shown: list[dict[str, Any]], records: list[Record], memory: Mem
 
 
 def _check_names(tool: Tool, given: Mapping[str, Any]) -> None:
-    """What it has no argument for is refused by its name, in the words of the tool."""
+    """Refuses unknown arguments by name, in terms of the tool."""
     takes = tool.input
     names = [*takes["properties"]]
     unknown = [name for name in given if name not in names]
@@ -224,7 +224,7 @@ def _check_names(tool: Tool, given: Mapping[str, Any]) -> None:
 
 
 def _check_texts(tool: Tool, given: Mapping[str, Any]) -> None:
-    """What is a text for this tool, though its verb takes more."""
+    """Refuses anything but a text where this tool takes only a text, though its verb takes more."""
     other = [name for name in tool.types if name in given and not isinstance(given[name], str)]
     if other:
         raise Invalid(
@@ -233,7 +233,7 @@ def _check_texts(tool: Tool, given: Mapping[str, Any]) -> None:
 
 
 def _text(gives: str, said: Mapping[str, Any]) -> str:
-    """The same for clients that show a text: prose where it is prose, else the JSON itself."""
+    """The answer for clients that show text: prose where it is prose, else the JSON itself."""
     if gives == "context" and said.get("text"):
         named = [f"{name} {said[name]}" for name in ("project", "receipt") if name in said]
         return f"{said['text'].rstrip()}\n\n({', '.join(named)})"
@@ -254,7 +254,7 @@ def _renamed(value: Any, served: Served) -> Any:
 
 
 def _fitted(said: str, offered: Container[str], takes: Container[str] = ()) -> str:
-    """What the engine says, for a tool that takes these arguments, among the tools that are offered."""
+    """Rewrites the engine's words for a tool with these arguments, naming only tools that are offered."""
     users = ", which are read where `user` names theirs" if "user" in takes else ", which this tool does not read"
     said = said.replace(LISTED, "").replace(USERS, users).replace(MORE, "memory_session_turn")
     return VERB.sub(lambda found: _at_this_door(found[1], offered) or found[0], said)
@@ -268,7 +268,7 @@ def _at_this_door(verb: str, offered: Container[str]) -> str | None:
 
 
 def _fitted_answer(said: Mapping[str, Any], offered: Container[str], takes: Container[str]) -> dict[str, Any]:
-    """An answer whose advice holds here. The batch is for the tool that takes one back."""
+    """An answer whose advice fits this surface. A batch is named for the tool that takes it back."""
 
     def fit(name: str, value: Any) -> Any:
         if name in ADVISING and isinstance(value, str):

@@ -1,4 +1,4 @@
-"""Whose request it was that cannot be read: what a line was meant to be, as far as that can be told."""
+"""Recovers the request ids from a line that cannot be parsed, as far as possible."""
 
 import json
 import re
@@ -6,15 +6,15 @@ from typing import Any
 
 _ID = r'"id"\s*:\s*(-?\d[\d.eE+-]{0,40}|"[^"\\]{0,1000}")\s*'
 _OTHER = r'"(?:jsonrpc|method)"\s*:\s*"[^"\\]*"\s*'
-# Clients write the id before the arguments or behind them. Inside them is an id of something else, so it is not looked for there.
+# Clients write the id before or after the arguments. An id inside them is something else, so those are not searched.
 BEFORE = re.compile(rf"\s*\{{\s*(?:{_OTHER},\s*)*{_ID}[,}}]")
 BEHIND = re.compile(rf",\s*{_ID}(?:,\s*{_OTHER})*\}}\s*$")
-LONGEST_END = 2000  # characters at the end of a line among which an id is looked for
+LONGEST_END = 2000  # characters at the end of a line that are searched for an id
 
 
 def ids_of(line: str) -> list[Any]:
-    """The ids of the requests in a line: one, those of a batch, or None where it has none that can be read. What is an answer
-    is no request, and is never answered."""
+    """The ids of the requests in a line: one, those of a batch, or None where no id can be read. A response is not a
+    request, and is never answered."""
     try:
         said = json.loads(line)
     except (ValueError, RecursionError):
@@ -25,14 +25,14 @@ def ids_of(line: str) -> list[Any]:
 
 
 def has_id(line: str) -> bool:
-    """Whether a message that can be read has an id, of whatever kind."""
+    """Whether a readable message has an id of any type."""
     said = json.loads(line)
     return isinstance(said, dict) and "id" in said
 
 
 def _spied(line: str) -> Any:
     found = BEFORE.match(line)
-    if found is None and line.count("{") == line.count("}"):  # else it may be cut, and its end that of something inside
+    if found is None and line.count("{") == line.count("}"):  # else it may be cut off and end inside a nested object
         found = BEHIND.search(line, max(0, len(line) - LONGEST_END))
     try:
         return None if found is None else _usable(json.loads(found[1]))
@@ -45,7 +45,7 @@ def _is_answer(message: Any) -> bool:
 
 
 def _usable(id: Any) -> Any:
-    """An id that an answer can bear."""
+    """An id that an answer can carry."""
     if isinstance(id, str):
-        return None if re.search("[\ud800-\udfff]", id) else id  # half a character cannot be written
+        return None if re.search("[\ud800-\udfff]", id) else id  # a lone surrogate cannot be encoded
     return id if isinstance(id, int | float) and not isinstance(id, bool) else None

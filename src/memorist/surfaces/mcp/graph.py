@@ -1,9 +1,10 @@
-"""The tools of the protocol's own memory server, a graph of entities, over memories: the profile `graph`.
+"""The tools of the protocol's own memory server, a graph of entities, on top of memories: the profile `graph`.
 
-An entity is a memory of that kind whose title is its name, and an observation a fact with the same title whose text begins with
-the name; the importer of that server's files makes the same (`files/importers/server_memory.py`). A relation is a link between two
-entities, and its types are the link's evidence. To delete is to forget, so a person can restore it; what somebody more trusted
-said is not deleted, and `notes` says so. Answers are bounded, and say how to get at the rest.
+An entity is a memory of that kind whose title is its name. An observation is a fact with the same title whose text
+begins with the name; the importer of that server's files makes the same (`files/importers/server_memory.py`). A
+relation is a link between two entities, and its types are the link's evidence. To delete is to forget, so a person can
+restore it; memories from a more trusted source are not deleted, and `notes` says so. Answers are bounded, and say how
+to get the rest.
 """
 
 from collections import defaultdict
@@ -20,12 +21,12 @@ from memorist.store.nouns import parts
 from memorist.surfaces.mcp.shapes import doubts, lean
 from memorist.text.visible import quoted, visible
 
-MOST_ENTITIES = 100  # entities of an answer
-MOST_OBSERVED = 1000  # observations of an answer
-BY_WORDS = 10  # entities that are found by words, at most
-MOST_SCANNED = 5000  # entities, and observations, that a search looks at, the newest
-MOST_GIVEN = 100  # entries of one call
-TYPE_BREAK = "; "  # relation types that two entities have at the same time
+MOST_ENTITIES = 100  # entities in one answer
+MOST_OBSERVED = 1000  # observations in one answer
+BY_WORDS = 10  # entities found by words, at most
+MOST_SCANNED = 5000  # the newest entities and the newest observations that a search looks at
+MOST_GIVEN = 100  # entries in one call
+TYPE_BREAK = "; "  # separates the relation types between the same two entities
 OF_ENTITY = "observation"  # the evidence that ties an observation to its entity
 NEW_NODE = ("added", "restored")
 NOT_WANTED = "deleted from the graph"
@@ -34,7 +35,7 @@ LEFT_OUT = "{} more are left out; search_nodes or open_nodes shows them"
 
 
 def create_entities(memory: Memory, entities: Any) -> dict[str, Any]:
-    """Those that are new; a name that is there stays as it is."""
+    """Creates the new ones and returns them; an existing name stays as it is."""
     made, notes = list[dict[str, Any]](), list[str]()
     for each in _objects(entities, "entities", "name", "entityType"):
         name, kind = each["name"], each["entityType"]
@@ -51,7 +52,7 @@ def create_entities(memory: Memory, entities: Any) -> dict[str, Any]:
 
 
 def create_relations(memory: Memory, relations: Any) -> dict[str, Any]:
-    """Those that are new."""
+    """Creates the new ones and returns them."""
     made, notes = list[dict[str, Any]](), list[str]()
     for each in _objects(relations, "relations", "from", "to", "relationType"):
         a, b, how = _must_find(memory, each["from"]), _must_find(memory, each["to"]), each["relationType"]
@@ -79,7 +80,7 @@ def add_observations(memory: Memory, observations: Any) -> dict[str, Any]:
 
 
 def delete_entities(memory: Memory, entityNames: Any) -> dict[str, Any]:
-    """They, what was observed of them, and so their relations."""
+    """Deletes entities, their observations and so their relations."""
     names, notes = _texts(entityNames, "entityNames"), list[str]()
     gone = [*_entities(memory, names), *_observations(memory, names)]
     _forget(memory, gone, notes)
@@ -113,7 +114,8 @@ def read_graph(memory: Memory) -> dict[str, Any]:
 
 
 def search_nodes(memory: Memory, query: Any) -> dict[str, Any]:
-    """Entities whose name, type or observations hold that text, in any case; where none does, those that its words find."""
+    """Entities whose name, type or observations contain that text, ignoring case; if there are none, those found by its
+    words."""
     if not isinstance(query, str):
         raise Invalid(f"query must be a text, not {quoted(query)}")
     entities = {str(each.title): each for each in _entities(memory, limit=MOST_SCANNED)}
@@ -124,7 +126,7 @@ def search_nodes(memory: Memory, query: Any) -> dict[str, Any]:
 
 
 def _holding(memory: Memory, wanted: str, entities: Mapping[str, Record]) -> list[str]:
-    """The names of those that hold it in their name, their type, or what was observed."""
+    """The names of the entities that have the text in their name, type or observations."""
     named = [name for name, each in entities.items() if wanted in f"{name}\0{_type(each)}".casefold()]
     seen = _observations(memory, limit=MOST_SCANNED)
     told = [str(each.title) for each in seen if wanted in _said(each).casefold() and each.title in entities]
@@ -160,13 +162,13 @@ def _entity(memory: Memory) -> dict[str, Any]:
 
 
 def _entities(memory: Memory, names: Sequence[str] | None = None, limit: int = MOST_SCANNED) -> list[Record]:
-    """Of these names, or the latest; of one name the oldest, should there be two."""
+    """Entities with these names, or the latest; should two share a name, the oldest counts."""
     found = _titled(memory, "entity", names, limit)
     return list({record.title: record for record in found if record.title}.values())
 
 
 def _observations(memory: Memory, names: Sequence[str] | None = None, limit: int = MOST_SCANNED) -> list[Record]:
-    """What was observed of these, or of any, the oldest first."""
+    """The observations of these entities, or of all, oldest first."""
     found = reversed(_titled(memory, "fact", names, limit))
     return [record for record in found if record.title and record.text.startswith(f"{record.title}: ")]
 
@@ -204,7 +206,7 @@ def _between(memory: Memory, a: Record, b: Record) -> Link | None:
 
 
 def _graph(memory: Memory, found: Sequence[Record], total: int, within: bool = False) -> dict[str, Any]:
-    """These entities, and their relations: to any other, or only among them."""
+    """These entities and their relations: to any other entity, or only among them."""
     told = defaultdict[str, list[Record]](list)
     for record in _observations(memory, [str(each.title) for each in found], MOST_OBSERVED):
         told[str(record.title)].append(record)
@@ -217,7 +219,7 @@ def _graph(memory: Memory, found: Sequence[Record], total: int, within: bool = F
 
 
 def _relations(memory: Memory, shown: Mapping[str, str], within: bool) -> list[dict[str, str]]:
-    """By the names of their ends, each type of them for itself."""
+    """Relations by the names of their ends, one entry for each type."""
     links = sorted(memory._links(sorted(shown)), key=lambda link: (link.a, link.b)) if shown else []
     ends = {end for link in links for end in (link.a, link.b)}
     others = [] if within else _living(memory, sorted(ends - shown.keys()))
@@ -233,7 +235,7 @@ def _told(link: Link, names: Mapping[str, str]) -> Iterator[dict[str, str]]:
 
 
 def _living(memory: Memory, ids: Sequence[str]) -> list[Record]:
-    """The entities among these."""
+    """The existing entities among these names."""
     some = parts(ids, MOST_GIVEN)
     return [record for each in some for record in memory.list({**_entity(memory), "id": {"$in": [*each]}})]
 
@@ -248,7 +250,7 @@ def _node(entity: Record, observed: Sequence[Record]) -> dict[str, Any]:
 
 
 def _observe(memory: Memory, name: str, kind: str, said: Sequence[str], notes: list[str]) -> list[str]:
-    """Keeps them, each tied to its entity. → those that are new"""
+    """Stores observations, each tied to its entity. → those that are new"""
     entity, kept = _must_find(memory, name), list[str]()
     known = {_said(record) for record in _observations(memory, [name])}
     for text in dict.fromkeys(said):
@@ -267,7 +269,7 @@ def _forget(memory: Memory, records: Iterable[Record], notes: list[str]) -> None
 
 
 def _noted(done: Outcome | Report, wanted: Sequence[str], notes: list[str]) -> bool:
-    """Whether it was done; if not, why is noted."""
+    """Whether it was done; if not, notes the reason."""
     assert isinstance(done, Outcome)
     if done.outcome in wanted:
         return True

@@ -1,7 +1,7 @@
-"""MCP over streamable HTTP, behind the door of the HTTP server: its keys, its memories, its lanes.
+"""MCP over streamable HTTP, behind the guard of the HTTP server and with its keys, memories and lanes.
 
-The project is the one that a call names, else the one in the address (`/mcp?project=atlas`), else the server's. With a key, those
-it is for are served; without one, the server's own and those that the address names.
+The project is the one that a call names, else the one in the address (`/mcp?project=atlas`), else the server's. With a
+key, the server serves the projects of that key; without one, its own and those that the address names.
 """
 
 import asyncio
@@ -32,20 +32,20 @@ SESSION, SPOKEN, LAST = b"mcp-session-id", b"mcp-protocol-version", b"last-event
 class SharedProjects:
     """The projects of a server for many clients."""
 
-    wants_folder = False  # a server that serves many works in no client's folder
+    wants_folder = False  # a server with many clients works in no client's folder
 
     def __init__(self, work: "Work", reader: bool = False) -> None:
         self._work, self._reader = work, reader
 
     def settle(self, folder: Path | None) -> None:
-        """Nothing to settle."""
+        """Does nothing: no folder has to be asked for."""
 
     @contextmanager
     def served(self, asked: Any, request: Any) -> Iterator[Served]:
         memories, visitor = self._work.memories, request.scope["memorist"]
         key = visitor.key
         own = memories.usual if key is None else key.project(None, memories.usual)
-        if unknown := sorted(set(request.query_params) - {"project"}):  # a slip would write to another project
+        if unknown := sorted(set(request.query_params) - {"project"}):  # a typo would write to another project
             raise Invalid(
                 f"{quoted(unknown[0])} is no part of this address; it takes project, such as /mcp?project=atlas"
             )
@@ -73,11 +73,11 @@ def _is_for(key: ApiKey, scope: str) -> bool:
 
 @dataclass(slots=True)
 class _Session:
-    """An open session, as far as its place is concerned."""
+    """The place that an open session takes up."""
 
     give_back: Callable[[], None]
-    inside: int = 0  # requests that are answered just now
-    ending: asyncio.TimerHandle | None = None  # while there are none
+    inside: int = 0  # requests in progress
+    ending: asyncio.TimerHandle | None = None  # set while there are none
     is_over: bool = False
 
     def begin(self) -> None:
@@ -86,14 +86,15 @@ class _Session:
             self.ending.cancel()
 
     def end(self) -> None:
-        """Once, however many of its requests hear of it."""
+        """Ends it once, however many of its requests report the end."""
         if not self.is_over:
             self.is_over = True
             self.give_back()
 
 
 class McpMount:
-    """What the HTTP server runs at its path. Whoever stays has a place: a stream, a session, a call that waits for a person."""
+    """What the HTTP server runs at its MCP path. Everything that lasts takes a place: a stream, a session, a call that
+    waits for a person."""
 
     def __init__(self, work: "Work", profile: str = tools.DEFAULT) -> None:
         places = SharedProjects(work, tools.reads_only(profile))
@@ -101,7 +102,7 @@ class McpMount:
         self._handle, self._running = over_http(door, work.limits.size, IDLE)
         self._work = work
         self._sessions: dict[tuple[str | None, str], _Session] = {}  # by the name of their key and their id
-        self.router = self  # where the HTTP server looks for the lifespan of what it mounts
+        self.router = self  # where the HTTP server looks for the lifespan of a mounted application
 
     def lifespan_context(self, app: object) -> AbstractAsyncContextManager[None]:
         return self._running()
@@ -110,14 +111,15 @@ class McpMount:
         listens, told = scope["method"] == "GET", _Told(send)
         give_back = (self._work.streams if listens else self._work.calls).take(scope["memorist"])
         try:
-            with self._kept(scope, told):  # a call is finished, even while the server ends
+            with self._kept(scope, told):  # a call finishes even while the server ends
                 await (self._stream if listens else self._handle)(scope, receive, told)
         finally:
             give_back()
 
     @contextmanager
     def _kept(self, scope: Any, told: "_Told") -> Iterator[None]:
-        """While a request is answered its session does not end. One that begins one takes a place, and keeps it if it does."""
+        """Keeps the session open while one of its requests is answered. A request that begins a session takes a place,
+        and keeps it if the session begins."""
         visitor, headers = scope["memorist"], dict(scope["headers"])
         known = headers.get(SESSION, b"").decode("latin-1")
         name = visitor.key.name if visitor.key else None
@@ -129,7 +131,7 @@ class McpMount:
             session = _Session(self._work.sessions.take(visitor))
             told.heard = lambda id: self._sessions.update(
                 {(name, id): session}
-            )  # the client may go on before this is whole
+            )  # the client may go on before this block ends
         if session is not None:
             session.begin()
         try:
@@ -141,7 +143,7 @@ class McpMount:
                 self._left((name, known or told.session), session, goes_on)
 
     def _left(self, which: tuple[str | None, str], session: _Session, goes_on: bool) -> None:
-        """Gives back the place of a session that is over, or will be if nobody comes again."""
+        """Gives back the place of a session that has ended, or will if nobody uses it again."""
         if not goes_on:
             self._sessions.pop(which, None)
             session.end()
@@ -168,14 +170,14 @@ class McpMount:
 
 
 class _Told:
-    """What was answered so far: the status, the session that it began or is of, and whether it is whole."""
+    """Tracks an answer as it is sent: the status, the session it began or belongs to, and whether it is complete."""
 
     def __init__(self, send: Any) -> None:
         self._send, self.status, self.session, self.is_whole = send, 0, "", False
         self.heard: Callable[[str], None] = lambda id: None
 
     def leaves_open(self, method: str) -> bool:
-        """Whether the session of a request goes on after it."""
+        """Whether the session goes on after this request."""
         return self.status != 404 and not (method == "DELETE" and self.status == 200)
 
     async def __call__(self, message: Any) -> None:

@@ -1,10 +1,10 @@
-"""Which project a call means, among those that the server was started for; its memory is opened when it is first asked for.
+"""Which of the served projects a call means; its memory is opened when it is first asked for.
 
-The project is the one that was named, else that of the client's folder (its roots), else that of the directory the server was
-started in, else `default`. Any other name is answered as an empty project would answer: with what holds everywhere, and nothing
-that tells whether there is such a project. Nothing is written there.
+The project is the one that was named, else that of the client's folder (its roots), else that of the directory the
+server was started in, else `default`. Any other name gets the answer of an empty project: what holds everywhere, and no
+hint whether such a project exists. Nothing is written there.
 
-Through this door comes an agent's word, whatever a text says of itself.
+Everything that arrives here is an agent's word, whatever a text claims about itself.
 """
 
 import os
@@ -29,22 +29,22 @@ from memorist.surfaces.http.work import Memories
 from memorist.text.visible import quoted
 
 MOST_OPEN = 16  # memories that stay open
-CALLS_AT_ONCE = {"reading": 8, "writing": 2, "waiting": 4, "long": 1}  # of each lane; none waits for another lane
+CALLS_AT_ONCE = {"reading": 8, "writing": 2, "waiting": 4, "long": 1}  # per lane; no lane waits for another
 SURFACE = "mcp"
 NOWHERE = f"unserved-{secrets.token_hex(8)}"  # a project that has nothing, and gets nothing
 
 
 @dataclass(frozen=True, slots=True)
 class Served:
-    """The memory a call is about, and the name its answer gives the project. `real` is false where there is no such project
-    here: then nothing is written, and where the memory names itself, the answer says the name that was asked for."""
+    """The memory of a call, and the name its answer gives the project. `real` is false if this server has no such
+    project: then nothing is written, and the answer replaces the memory's own name by the one that was asked for."""
 
     memory: Memory
     name: str
     real: bool = True
 
     def renamed(self, said: str) -> str:
-        """What a text says, with the project under the name that was asked for."""
+        """A text of the engine, with the project under the name that was asked for."""
         return said if self.real else said.replace(self.memory.project.name, self.name)
 
 
@@ -53,24 +53,25 @@ class Places(Protocol):
 
     @property
     def wants_folder(self) -> bool:
-        """Whether the client's folder decides which project is meant: nothing else has said so."""
+        """Whether the client's folder decides the project, because nothing else has named one."""
         ...
 
     def settle(self, folder: Path | None) -> None:
-        """The client works in that folder. It is asked once, before the first call is answered."""
+        """Sets the client's folder. Called once, before the first call is answered."""
         ...
 
     def served(self, asked: Any, request: Any) -> Any:
-        """The project that is meant: a context, in which it is open."""
+        """The project that is meant, open within a context."""
         ...
 
     async def do(self, work: Callable[[], Any], lane: str) -> Any:
-        """Does it in a thread of that lane."""
+        """Runs it in a thread of that lane."""
         ...
 
 
 class Projects:
-    """The projects of a server for one client, on one store. `enter` changes the directory, once, to the client's folder."""
+    """The projects of a server for one client, on one store. `enter` changes the directory, once, to the client's
+    folder."""
 
     def __init__(
         self,
@@ -131,13 +132,13 @@ def scope_asked(asked: Any, usual: str) -> str:
 
 
 def asked_by(scope: str, usual: str) -> str | None:
-    """How a project is asked for: the usual one by no name, because it may be known by its folder."""
+    """The name to ask for a project by: None for the usual one, because it may be known by its folder."""
     return None if scope == usual else scope
 
 
 def seen(memory: Memory, scope: str, real: bool, reader: bool) -> Served:
-    """The memory as an agent may use it, who reads only where it is told to, and where there is no such project. Its word is an
-    agent's, or less, whatever its key says: a model wrote it."""
+    """The memory with an agent's rights: read-only if told so, or if there is no such project. Its word counts as an
+    agent's or less, whatever its key says, because a model wrote it."""
     who = replace(memory.access, surface=SURFACE, origin=least(memory.access.origin, "agent"))
     if not real:
         role = "skill" if who.role == "skill" else "reader"  # who may read nothing reads nothing there either

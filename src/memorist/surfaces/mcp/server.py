@@ -1,12 +1,12 @@
 """The Model Context Protocol, spoken by the official SDK, which is imported here and nowhere else.
 
-One server for both transports and for all versions of the protocol from 2024-11-05 on. Calls run in threads, a few at a time;
-those that only read do not wait for those that write. On standard output there is nothing but the protocol: what else would be
-printed there goes to standard error.
+One server for both transports and for all versions of the protocol from 2024-11-05 on. Calls run in threads, a few at a
+time; reads do not wait for writes. Standard output carries only the protocol: anything else that would be printed there
+goes to standard error.
 
-A person who can be asked (elicitation) is asked before something is destroyed. That confirms the caller's own act and nothing
-more: the text stays an agent's word, and what needs the user's consent waits in the queue, unless the person who started the
-server said that these answers are theirs (`trust`).
+If the client can ask its user (elicitation), the user is asked before something is destroyed. The answer confirms the
+caller's own act and nothing more: the text stays an agent's word, and what needs the user's consent waits in the queue,
+unless the person who started the server declared these answers to be theirs (`trust`).
 """
 
 import os
@@ -48,7 +48,7 @@ from memorist.surfaces.mcp.tools import Tool
 Context = ServerRequestContext[Any, Any]
 Handle = Callable[[Any, Any, Any], Coroutine[Any, Any, None]]
 ROOTS_WAIT = 5.0  # seconds for a client to name its folder
-LISTED = 50  # memories among the resources
+LISTED = 50  # memories listed as resources
 AN_HOUR = 60 * 60 * 1000  # milliseconds
 # What resources and prompts ask the engine, answered as tools are.
 _LIST = Tool("resources/list", "", "", "latest", "records", {"limit": ""}, by="resources", types={"limit": {}})
@@ -156,7 +156,7 @@ class McpDoor:
     async def _settle(
         self, asked: "_Asked", done: ToolAnswer, served: Opening, agreed: bool
     ) -> types.CallToolResult | types.InputRequiredResult:
-        """What waits for a person, asked at once; whoever confirmed the act itself has agreed already."""
+        """Asks at once about what waits for a person; whoever confirmed the act itself has already agreed."""
         pending = str(done.pending)
         answer: Any = True if agreed else await asked.ask(APPROVE, str(done.said.get("because")), pending)
         if isinstance(answer, types.InputRequiredResult):
@@ -171,7 +171,7 @@ class McpDoor:
     async def _decided(
         self, pending: str, answer: bool | None, served: Opening, waits: ToolAnswer
     ) -> types.CallToolResult:
-        """None: the person did not decide, so it waits on."""
+        """None: the person did not decide, so it keeps waiting."""
         if answer is None:
             return _result(waits)
         return _result(await self._do(partial(self.calls.decided, pending, answer, served), "writing"))
@@ -251,7 +251,7 @@ class McpDoor:
         return types.GetPromptResult(description=offer.says, messages=[said])
 
     async def _begun(self, ctx: Context, task: str) -> str:
-        """The task, and what memory holds about it."""
+        """The task, and what memory knows about it."""
         served = await self._served(ctx, None)
         found = await self._do(partial(self.calls.answer, _BEGIN, {"query": task}, served))
         known = found.said.get("text")
@@ -265,16 +265,17 @@ class McpDoor:
     # ------------------------------------------------------------ threads and folders
 
     async def _served(self, ctx: Context, asked: str | None) -> Opening:
-        """How to open the project that a call means. The client is asked for its folder, once, where that decides."""
+        """How to open the project that a call means. If that depends on the client's folder, the client is asked for it
+        once."""
         if self.places.wants_folder:
-            async with self._settling:  # calls that come together wait for the same answer
+            async with self._settling:  # concurrent calls wait for the same answer
                 if self.places.wants_folder and not self._rooted:
                     self.places.settle(await _folder_of(ctx))
                 self._rooted = True
         return partial(self.places.served, asked, ctx.request)
 
     async def _do(self, work: Callable[[], Any], lane: str = "reading") -> Any:
-        """In a thread. A server that has too much to do says so as any tool says what is wrong."""
+        """Runs it in a thread. A server that is too busy reports that like any other tool error."""
         try:
             return await self.places.do(work, lane)
         except MemoristError as busy:
@@ -282,7 +283,7 @@ class McpDoor:
 
 
 def lane(tool: Tool, given: Mapping[str, Any]) -> str:
-    """Where a call is worked on: that of its verb; a tool of another kind is as quick as what it does."""
+    """The lane of a call: that of its verb; other tools are as quick as what they do."""
     verb = (VERBS.get(tool.verb) or SESSION_PARTS.get(tool.verb)) if tool.by == "memory" else None
     if verb is None:
         return "reading" if tool.act == "reads" else "writing"
@@ -316,8 +317,8 @@ def _result(answer: ToolAnswer) -> types.CallToolResult:
 
 @dataclass(frozen=True, slots=True)
 class _Asked:
-    """A call by a client that may have a person to ask. The older versions of the protocol ask and wait; since 2026-07-28 the
-    question is the answer, and the call comes again with what the person said."""
+    """A call by a client that may have a person to ask. In older versions of the protocol the server asks and waits;
+    since 2026-07-28 the question is the answer, and the call comes again with what the person said."""
 
     ctx: Context
     params: types.CallToolRequestParams
@@ -349,7 +350,7 @@ class _Asked:
         return types.InputRequiredResult(input_requests={key: form}, request_state=state)
 
     def given(self, key: str) -> bool | None:
-        """What the person said, as the call brought it."""
+        """What the person said, as the repeated call brought it."""
         said = (self.params.input_responses or {}).get(key)
         return _agreed(said.action, said.content) if isinstance(said, types.ElicitResult) else None
 
@@ -361,7 +362,7 @@ def _agreed(action: str, content: Mapping[str, Any] | None) -> bool | None:
 
 
 async def _folder_of(ctx: Context) -> Path | None:
-    """The first folder among the client's roots, if it has any and says so in time."""
+    """The first folder among the client's roots, if it has any and answers in time."""
     able = ctx.session.client_capabilities
     if able is None or able.roots is None or not ctx.session.can_send_request:
         return None
@@ -377,9 +378,9 @@ async def _folder_of(ctx: Context) -> Path | None:
 
 
 def over_http(door: McpDoor, most: int, idle: float) -> tuple[Handle, Callable[[], AbstractAsyncContextManager[None]]]:
-    """What answers requests of streamable HTTP, and the context in which it does. Whoever mounts it checks Host, Origin and
-    keys before, and how many sessions there are; `most` is how many bytes a request may have, `idle` the seconds after which a
-    session that nobody uses ends. A session belongs to the key that began it: for any other it is not there."""
+    """Yields the handler for streamable HTTP requests. The application that mounts it first checks Host, Origin, keys
+    and the number of sessions. `most` is the limit for a request in bytes, `idle` the seconds after which an unused
+    session ends. A session belongs to the key that began it; for any other key it does not exist."""
     sessions = StreamableHTTPSessionManager(
         door.server(),
         security_settings=TransportSecuritySettings(enable_dns_rebinding_protection=False),
@@ -397,12 +398,13 @@ def over_http(door: McpDoor, most: int, idle: float) -> tuple[Handle, Callable[[
 
 
 def may_have_session(version: str) -> bool:
-    """Whether a request of that version, or of none, belongs to a session or begins one; later ones stand alone."""
+    """Whether a request of that version, or of none, belongs to a session or begins one; requests of later versions
+    stand alone."""
     return not version or version in HANDSHAKE_PROTOCOL_VERSIONS
 
 
 def _bearer(ctx: Context) -> str | None:
-    """Whose request it is: what one client was asked, another cannot answer."""
+    """Whose request it is: one client cannot answer a question put to another."""
     return _key_of(ctx.request.scope) if ctx.request is not None else None
 
 
@@ -415,7 +417,7 @@ def _key_of(scope: Mapping[str, Any]) -> str | None:
 
 
 def stdio(door: McpDoor, projects: Projects) -> None:
-    """Serves one client until it closes its end, or until SIGTERM or Ctrl-C. What was acknowledged is stored."""
+    """Serves one client until it closes its end, or until SIGTERM or Ctrl-C. Everything acknowledged is stored."""
 
     def stop(number: int, frame: FrameType | None) -> None:
         projects.close()
@@ -438,7 +440,8 @@ async def _serve(door: McpDoor) -> None:
 
 
 def _own_input() -> anyio.AsyncFile[str]:
-    """Standard input, for the protocol alone: who else reads there, such as a program that a plugin starts, finds nothing."""
+    """Reserves standard input for the protocol: any other reader, such as a program that a plugin starts, finds it
+    empty."""
     own = os.dup(0)
     with Path(os.devnull).open("rb") as nothing:
         os.dup2(nothing.fileno(), 0)
@@ -446,8 +449,8 @@ def _own_input() -> anyio.AsyncFile[str]:
 
 
 class _Lines:
-    """What a client sends, line by line. The SDK says nothing to what is no message of the protocol, and whoever sent it would wait
-    for an answer: so it is answered here, and the SDK sees the rest."""
+    """The lines that a client sends. The SDK ignores a line that is not a protocol message, and its sender would wait
+    for ever; so such lines are answered here, and the SDK sees the rest."""
 
     answer: Callable[[SessionMessage], Coroutine[Any, Any, None]]
 
@@ -465,7 +468,7 @@ class _Lines:
 
 
 class _Refused(types.JSONRPCError):
-    """An error under the id of the request, also where that is a number which the SDK takes for none."""
+    """An error with the request's id, even if that is a number that the SDK does not accept."""
 
     id: int | float | str | None  # type: ignore[assignment]
 
@@ -480,6 +483,6 @@ def _wrong(line: str) -> types.ErrorData | None:
             said = f"{told['msg']}; send each message as one line of JSON"
             return types.ErrorData(code=types.PARSE_ERROR, message=said)
         return types.ErrorData(code=types.INVALID_REQUEST, message=NO_MESSAGE)
-    if isinstance(read, types.JSONRPCNotification) and frames.has_id(line):  # a request whose id is none
+    if isinstance(read, types.JSONRPCNotification) and frames.has_id(line):  # a request whose id is invalid
         return types.ErrorData(code=types.INVALID_REQUEST, message=NO_MESSAGE)
     return None

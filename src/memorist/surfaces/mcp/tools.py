@@ -1,7 +1,8 @@
 """The tools that agents see, as data. A tool is a verb of `Memory` under the name it has in `commands.py`.
 
-What a verb takes comes from the facade's signature. The eight default tools take the part of it that an agent needs, in few
-words: every client sends the whole list to its model with each conversation. The profile `all` has every verb with all it takes.
+The arguments of a verb come from the facade's signature. The eight default tools take only what an agent needs, in few
+words, because every client sends the whole list to its model with each conversation. The profile `all` has every verb
+with all of its arguments.
 """
 
 from collections.abc import Mapping
@@ -18,13 +19,13 @@ Act = Literal["reads", "writes", "destroys"]
 By = Literal["memory", "seed", "associative", "graph", "openai", "resources"]  # whose method it is
 PROJECT = "One of the projects served here; default: this one."
 DEFAULT = "core"
-TOLD = ("type", "enum", "items", "anyOf", "default")  # of the schema of an argument
+TOLD = ("type", "enum", "items", "anyOf", "default")  # kept from the schema of an argument
 
 
 @dataclass(frozen=True, slots=True)
 class Tool:
-    """One tool. `verb` is the method it calls, `gives` the shape of its answer; `takes` has a few words for each argument, and
-    is None where all arguments of the verb are taken, in the words of `commands.py`."""
+    """One tool. `verb` is the method it calls, `gives` the shape of its answer. `takes` describes each argument in a
+    few words; None means all arguments of the verb, as described in `commands.py`."""
 
     name: str
     title: str
@@ -33,10 +34,10 @@ class Tool:
     gives: str = "any"
     takes: Mapping[str, str] | None = None
     act: Act = "reads"
-    repeatable: bool = True  # done twice it is as if it were done once
+    repeatable: bool = True  # calling it twice has the effect of calling it once
     by: By = "memory"
-    types: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)  # of arguments where no verb says it
-    needs: tuple[str, ...] = ()  # of those, and what a verb does without elsewhere
+    types: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)  # of arguments that no verb declares
+    needs: tuple[str, ...] = ()  # required arguments: of those, and of ones that a verb makes optional
 
     @property
     def hints(self) -> dict[str, bool]:
@@ -48,7 +49,7 @@ class Tool:
 
     @property
     def input(self) -> dict[str, Any]:
-        """The schema of what it takes."""
+        """The schema of its arguments."""
         own: dict[str, Any] = {"properties": self.types, "required": self.needs}
         whole = wire.schema(self.verb) if self.by == "memory" else own
         known, words = {**whole["properties"], **self.types}, self.takes
@@ -64,13 +65,13 @@ class Tool:
 
 
 def _typed(schema: Mapping[str, Any], said: str) -> dict[str, Any]:
-    """The type of an argument in as few words as will do: whoever has nothing to say leaves it out instead of saying null."""
+    """The type of an argument, as briefly as possible: clients omit an argument instead of sending null."""
     kept = {key: _without_null(value) for key, value in schema.items() if key in TOLD}
     return kept | ({"description": said} if said else {})
 
 
 def _without_null(value: Any) -> Any:
-    """One name of a type, or several, or a list of values."""
+    """One type name, or several, or a list of values."""
     if not isinstance(value, list):
         return value
     left = [each for each in value if each not in ("null", None)]
@@ -256,7 +257,7 @@ _OPENAI = (
     ),
 )  # fmt: skip
 
-# What of `all` has a shape or a nature of its own.
+# Tools of `all` with a shape or hints of their own.
 _DONE = ("pin", "unpin", "tag", "link", "unlink", "restore", "resolve", "alias", "narrate", "add_task", "move_task")
 _GIVES: Mapping[str, str] = MappingProxyType(
     {tool.verb: tool.gives for tool in _CORE if tool.verb != "forget"}
@@ -268,11 +269,11 @@ _GIVES: Mapping[str, str] = MappingProxyType(
     | {"history": "events", "log": "events"}
 )
 _DESTROYS = ("forget", "erase")
-_AGAIN = ("undo", "extract", "narrate", "add_task", "review", "session.ready")  # done twice they may do more
+_AGAIN = ("undo", "extract", "narrate", "add_task", "review", "session.ready")  # calling these twice may do more
 
 
 def _whole(verb: str) -> Tool:
-    """A verb with everything it takes."""
+    """A verb with all of its arguments."""
     known = VERBS.get(verb) or SESSION_PARTS[verb]
     short = next((tool for tool in (*_CORE, *_SESSIONS) if tool.verb == verb), None)
     act: Act = "destroys" if verb in _DESTROYS else "writes" if known.writes else "reads"

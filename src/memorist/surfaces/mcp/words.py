@@ -1,8 +1,8 @@
 """What a model is told about its memory: the instructions of the server, and the prompts.
 
-Clients may show a model nothing but the names of tools and the instructions at first, so these say when to call what. The recall
-protocol says it at length: the words that matter and their synonyms, three rounds at most, a vote, no question for a greeting. It
-is a prompt here and `memorist prompt` at a shell, for clients that want it in a file of theirs.
+At first, clients may show a model only the names of the tools and the instructions, so these say when to call what. The
+recall protocol gives the details: which words matter and their synonyms, three rounds at most, a vote, no question for
+a greeting. It is a prompt here, and `memorist prompt` prints it for clients that want it in a file of theirs.
 """
 
 from collections.abc import Mapping
@@ -85,7 +85,7 @@ _STORING = _KEEPING.format(keep="memory_add")
 
 @dataclass(frozen=True, slots=True)
 class PromptOffer:
-    """A prompt of the server: its name, what it is for, and what it takes, all of it needed."""
+    """A prompt of the server: its name, its purpose, and its arguments, all of them required."""
 
     name: str
     title: str
@@ -120,7 +120,7 @@ def instructions(profile: str) -> str:
 
 
 def protocol(profile: str) -> str:
-    """The recall protocol with the names that the tools of a profile have; less than 2 KB."""
+    """The recall protocol with the tool names of a profile; less than 2 KB."""
     if profile == "seed":
         return PROTOCOL
     if profile in ("associative", "graph"):
