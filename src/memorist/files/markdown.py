@@ -4,9 +4,9 @@
     nested items  part of the item above them
     kind          by a heading or a first word such as "Decisions" or "Warning:", else fact
     date          of the item, else of its headings, the front matter, the file's name, the file itself
-    dropped       HTML comments, rules, and front matter except for its title, date and tags
+    dropped       HTML comments, rules, headings with nothing under them, and front matter except for its title, date and tags
 
-Nothing else is lost: a heading with nothing under it becomes a memory itself.
+Nothing else is lost.
 
 The blocks are headings, list items with everything nested in them, paragraphs, and code with the text that it belongs to.
 This is not a Markdown parser: it must find where one thought ends and the next begins, and must not lose a word. Anything it
