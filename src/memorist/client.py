@@ -1,9 +1,8 @@
 """`Client` and `AsyncClient`: the verbs of `Memory`, carried out by a server (`memorist serve`).
 
-Parameters, answers and errors are those of `Memory`: both ends derive the wire format from its signatures
-(`surfaces/wire.py`). A request is sent again only where that does no harm: it only reads, it has a `key`, or the server
-turned it away before starting. If a write may or may not have arrived, the error says so. The token appears nowhere:
-not in a repr, a message or a URL.
+Parameters, answers and errors are those of `Memory`: both ends derive the wire format from its signatures (`surfaces/wire.py`).
+A request is sent again only where that does no harm: it only reads, it has a `key`, or the server turned it away before
+starting. If a write may or may not have arrived, the error says so. No repr, message or URL shows the token.
 """
 
 import asyncio
