@@ -315,7 +315,7 @@ def test_a_move_that_was_broken_off_costs_one_batch_more_and_no_other(memory: Me
     assert generations(memory) == {B.name: "current"} and waiting(memory, B) == []
     [fresh] = [each for each in memory._tools.store.generations() if each.model == B.name]
     gone = replace(fresh, id=fresh.id - 1, model=paid.name, state="filling")
-    assert list(job.Embed(one.access, one._writer.generations)._fill(gone, paid)) == [] and paid.texts == 10
+    assert list(one._writer.generations.filling(gone, 5)) == [] and paid.texts == 10
 
 
 def test_one_process_in_the_store_is_at_the_vectors_whatever_its_space(tmp_path: Path) -> None:
