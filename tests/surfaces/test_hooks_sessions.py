@@ -184,7 +184,10 @@ print("numpy" in sys.modules)
 """
 
 
-def test_a_start_that_closes_a_session_makes_no_vectors_and_the_next_prompt_does(work: Path) -> None:
+def test_a_start_that_closes_a_session_makes_no_vectors_and_the_next_prompt_does(
+    work: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(moments, "EMBEDDING", 60.0)  # however busy the machine is
     file = work.parent / "s1.jsonl"
     given = {"transcript_path": str(file)}
     told("claude-code", "SessionStart", source="startup", **given)

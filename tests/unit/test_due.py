@@ -172,7 +172,7 @@ def test_a_slice_is_short_and_the_next_goes_on(
             memory._slices._start(memory.design, memory.access)
             rested(memory)
             slices += 1
-            assert slices < 400
+            assert slices < 1000  # a slow machine has time for one of them in a slice
         assert slices > 1
         batches = {event.batch for event in memory._tools.store.journal(limit=400)}
         assert len(batches) == 1, "one run, whatever it is cut into"
