@@ -9,17 +9,18 @@ import time
 from collections.abc import Callable
 
 FLOOR = 0.05  # seconds of processor time; below that, noise is larger than growth
-MOST = 2.5  # times as long for twice the input
+MOST = 8  # times as long for four times the input: a square takes sixteen, and noise rarely doubles anything
 
 
 def grows_too_fast(run: Callable[[int], None], size: int, tries: int = 12) -> str | None:
-    """What is wrong, if `run` takes more than 2.5 times as long for twice the size; None if it does not."""
-    small, large = _once(run, size), _once(run, 2 * size)
+    """What is wrong, if `run` takes more than eight times as long for four times the input; None if it does not."""
+    half, twice = size // 2, 2 * size
+    small, large = _once(run, half), _once(run, twice)
     for _ in range(tries):
         if large <= max(FLOOR, MOST * small):
             return None
-        small, large = min(small, _once(run, size)), min(large, _once(run, 2 * size))
-    return f"{small:.3f} s for {size:,} and {large:.3f} s for {2 * size:,}: {large / max(small, 1e-9):.1f} times"
+        small, large = min(small, _once(run, half)), min(large, _once(run, twice))
+    return f"{small:.3f} s for {half:,} and {large:.3f} s for {twice:,}: {large / max(small, 1e-9):.1f} times"
 
 
 def _once(run: Callable[[int], None], size: int) -> float:

@@ -468,7 +468,7 @@ def test_a_body_without_end_or_too_slow_is_given_up(client: Client) -> None:
         head(client, "Content-Length: 5000") + b"{",
     ):
         assert status_of(client.raw(sent)) == 408
-    assert time.monotonic() - began < 8
+    assert time.monotonic() - began < 15
     with socket.create_connection(("127.0.0.1", client.port), timeout=10) as talk:  # a byte now and then
         talk.sendall(head(client, "Content-Length: 5000"))
         try:

@@ -141,7 +141,7 @@ def test_long_repetitions_take_no_time(text: str) -> None:
 
     begun = process_time()
     claims(text)
-    assert process_time() - begun < 0.2
+    assert process_time() - begun < 2  # a millisecond or so; what goes wild takes hours
 
 
 # ---------------------------------------------------------------- what becomes of it

@@ -533,7 +533,7 @@ def test_a_server_that_drips_holds_no_question(head: str, monkeypatch: pytest.Mo
         began = time.monotonic()
         with pytest.raises(ModelUnavailable, match="cannot be reached"):
             at(f"http://127.0.0.1:{server.server_port}/e?model=m").embed(["a question"])
-        assert 0.4 < time.monotonic() - began < 2
+        assert 0.4 < time.monotonic() - began < 10
         left = {thread for thread in set(threading.enumerate()) - before if thread.name == "memorist-embeddings"}
         for thread in left:
             thread.join(5)
