@@ -7,6 +7,8 @@ from pathlib import Path
 from memorist.remember.extract import extract
 
 FILE = Path(__file__).parent / "worth_keeping.txt"
+TYPED = FILE.with_name("typed_rules.txt")  # and nobody had seen these while the rules were made:
+TYPED_UNSEEN = FILE.with_name("typed_unseen.txt")
 NOTHING = "nothing"
 
 

@@ -95,6 +95,11 @@ preference 0.8
         |i (don't|do not|can't|cannot|never)( really)? (like|enjoy|stand|bear|care for)\b
     i (always|never|only) (want|like|drink|eat|use|buy|order|wear|take|travel|fly|read|watch|book|listen|work)
     i want (all|every|my|your|you to (always|never)|no|only|each)
+    i('d like| would like| want) (short|brief|terse|concise|plain|long|detailed|\w+) (answers|replies|responses|summaries|names
+        |explanations|messages|commits|diffs|only)
+    ^(comments?|docs|identifiers|names|(\w+ )?messages|answers|replies|commits|\w+strings) (in|auf) (british |american |plain )?
+        (english|german|french|spanish|deutsch|englisch)( please| bitte)?[,.!]
+    ^\w+ bitte auf (deutsch|englisch|französisch)|^keep (?!it|this|that|going|me|your)\w+ (under|below|short|small|at most)
     i('m| am) (not )?(really )?(an? (big |huge )?fan of|fond of|keen on|partial to|picky about|into)
     my (\w+ |all-time )?favou?rite( [\w-]+){1,4} (is|are|was)|(is|are) my (\w+ |all-time )?favou?rite
     ((?<!n't )matters?|(is|are) (\w+ )?important) to me|for me … (matters?|counts?|is more important|comes first)
@@ -138,6 +143,9 @@ warning 0.8
     you (can't|cannot|can not|shouldn't)(?! (believe|imagine|see))
     (is|are|it's) (not allowed|forbidden|prohibited|off[ -]limits|not safe|unsafe|dangerous|risky|not supposed to)
     (under no circumstances|on no account|at no point)|_avoid \w+
+    (is|are) (already |permanently )?(taken|blocked|occupied|reserved) by … (?<=, )(use|take)|(sind|ist) von … (belegt|blockiert)
+    ^no (more|new) (?!errors?|problems?|issues|warnings?|\w+ (yet|so far))\w+ (\w+ )?(in|on|for|without)|^no \w+ without
+    ^keine (neuen |weiteren )?\w+ (\w+ )?ohne
     (takes?|brings?|knocks?) … down|gets? (us|you|me) (banned|blocked|locked)
     ^(if|when|once|as soon as) (you|we|someone|anyone|they) … (breaks?|fails?|crash(es)?|loses?|(is|are|gets?) (lost|deleted
         |corrupted)|stops?|dies|explodes?|hangs|goes down|will break)
@@ -181,6 +189,11 @@ decision 0.8
     we('ll| will)( be)?( not)? (use|using|go with|keep|stay|drop|switch|move|migrate|adopt|replace|support|ship|host|store|build)
     i('ll| will) (go (with|for)|stick (with|to)|stay with)
     ended up (choosing|using|going|picking|with|taking)|made up (my|our) minds?
+    (we|the team)('ve| have)?( \w+ly| just| now| finally)? (dropped|ditched|retired|abandoned|replaced|deprecated|banned
+        |got rid of|phased out|threw out|moved (away from|off))
+    ^for (\w+ ){1,3}(we|i) (use|chose|took|went with|go with|rely on)
+    ^(please |ok,? |so )?(stick|stay) (to|with|on) \S+ \S*\d|^bleibt? (bitte )?bei \S+ \S*\d|we('re| are) on \S+ \S*\d
+    wir … keine?n? … mehr|wir haben … (rausgeworfen|abgeschafft|ersetzt|abgeschaltet|entfernt)
     (the|our|my) (plan|decision|choice|agreement) (is|was) (to|that|for)
     (from now on|going forward|from today on|^starting (next|with|from)|effective (immediately|today)|as of (today|now|next))
     instead of … (we|i)('re|'m|'ll| are| am| will)? (use|using|go|going|take|taking|have|run|running)
@@ -207,6 +220,23 @@ convention 0.75
         |columns|migrations|errors|secrets|dates|timestamps|names) (names? |messages? )?(are|go|live|start|begin|end|follow|use
         |carry|get|stay|belong)(?! (green|red|fine|failing|passing|broken|slow|done|missing|great|good|not|many)\b)
     ^all \w+ are (stored|written|named|kept|saved|logged|prefixed|sorted|formatted|measured|in)
+    ^(?!.* (wrong|same) )(all|every|each|any|new|shared|generated|\w+s) (\S+ ){0,5}?(goes|go|belongs?|lives?|stays?) (in|into|to
+        |under|out of|next to|with)
+    (is|are) … (only|everywhere|throughout)[.!]?$|^one \w+ per \w+|(is|are) (one|an?|two) \w+ each
+    ^(everything|anything|nothing|each|every) (\S+ ){0,4}?(goes? (through|via|into)|gets? (\w+ed that|\w+ed without|its own))
+    (customer|client|boss|legal|security|compliance|ops|product owner|management|company|auditors?)s? (insists?|wants|requires?
+        |demands?|expects?) (on|every|all|no|that|only|us)
+    ^(?!.*\b(error|output|message|result|problem|response)\b)(\S+ ){1,6}?(is|are|goes through|happens (with|via)) `[^`\s]+ [^`]+`
+    ^(?!the|this|that|these|those|my|but)\w+s (\S+ ){0,4}(have to|must|need to) be \w+ed
+        |(we|you) (treat|count) … as|you (need|have to) … first
+    ^(dates|times(tamps)?|amounts|prices|names|keys|durations|sizes|docs|comments|(\w+ )?ids|strings|logs) (\S+ ){0,4}?(is|are)
+        (always |kept )?(in|iso|utc|ulids?|uuids?|integers?|strings?|lower|upper|snake|camel)
+    (nobody|no one) (edits|touches|changes|writes|uses|calls|pushes|deploys|may)|fasst … (keiner|niemand)|niemand (fasst|ändert)
+    (must|has to|have to|needs? to) (stay|remain)|(stays?|remains?|is|are) (untouched|frozen|read-only|out of git)
+    ^(squash|commit|push|sign) … (before|after) (each|every|any|you|\w+ing|an?)
+    ^(alle[sr]?|jede[rs]?|neue|generierte[rs]?|\w+(en|s)) (\S+ ){0,5}?(kommt|kommen|gehört|gehören) (nicht )?(nach|unter|ins?|zu)
+    (wird|werden) (überall|ausschließlich|durchgehend|nur)|(kunde|chef|team|recht\w*) (besteht|verlangt|erwartet)
+    ^(der|die|das|ein) (\S+ ){1,5}?ist `[^`\s]+ [^`]+`
     we (use|write|name|format|prefix|store|require|follow|indent|squash|rebase|review|tag|document|keep|put) … (for|in|with
         |before|after|by|as|every|all|between|instead|when|to)
     ^(before|after|prior to) \S+ … (?<=, )(bump|run|make|check|update|tag|add|create|set|open|ask|write|call|start|stop|build
@@ -282,6 +312,15 @@ architecture 0.7
         |veröffentlicht|verarbeitet|gehostet|geladen|gecacht)
 fact 0.6
     my name('s| is)|i go by \w+
+    (has|have|gets?|allows?|accepts?|takes?) (only|at most|no more than|just) \d|(hat|haben|erlaubt) (nur|höchstens) \d
+    (prod|production|staging|ci|the servers?|everything) (runs?|is|are) (on|in) \w+|source of truth
+    (tests?|suite|build|job|script|app|server)s? (needs?|requires?) … (running|installed|first|on)|only (works?|builds?) (with|on
+        |in|after)
+    (brauchen|braucht|benötigt|benötigen) (ein|einen|eine)? ?(laufende[sn]?)|(comes?|kommt|kommen) (from|aus|von) \w+, (not|nobody
+        |nicht|die|das|den)
+    only (?!the|one|two|this|that)\w+ (may|can|is allowed|are allowed)|(is|are) (owned|maintained|paid|approved|reviewed) by
+    (our|the) (min(imum)?|max(imum)?|oldest|lowest|highest) (\S+ ){1,3}(is|are)|we support (?!this|that|it)\S+
+    i (work|develop|code) on (an? \w+|linux|windows|macos)|(is|are) (at-least-once|at-most-once|idempotent|append-only|immutable)
     (i|we)('ve|'m|'re|'ll|'d)? … <when>|(ich|wir) … <wann>|(habe|bin|haben|sind) (ich|wir) … <wann>|^(my|our|meine?
         |unsere?) … (<when>|<wann>)
     (i|we) (\w+ )?(participated|attended|volunteered|joined|adopted|enrolled|signed up)|i('m| am) (now|currently) \w+ing
