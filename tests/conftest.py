@@ -42,7 +42,7 @@ def pytest_collection_finish() -> None:
     gc.freeze()
 
 
-def rounds(full: int, share: float = 0.04) -> int:
+def rounds(full: int, share: float = 0.025) -> int:
     """The promised number in `make torture`, a few percent of it in `make test`."""
     return full if TORTURE else max(1, int(full * share))
 

@@ -16,7 +16,7 @@ from memorist.testing import MovableClock
 from memorist.upkeep.retain import Expire, Retain, Settle
 from memorist.worth import DECAYS, FACTORS, quarantine
 
-TIMES = rounds(100, 0.2)
+TIMES = rounds(100, 0.12)
 KINDS = ("decision", "warning", "progress", "note", "preference", "fact")
 
 

@@ -240,7 +240,7 @@ def test_a_kill_in_the_middle_of_an_upgrade_leaves_old_or_new_never_between(tmp_
     schema = schema_of_tomorrow(tmp_path / "schema", SLOW)
     chance = random.Random("upgrade")
     seen = set()
-    for number in range(rounds(50, 0.24)):
+    for number in range(rounds(50, 0.14)):
         path = tmp_path / f"{number}.db"
         shutil.copy(original, path)
         child = Child(lambda say, path=path: opening(path, schema)())
@@ -270,7 +270,7 @@ def assert_old_or_new(path: Path) -> int:
 @pytest.mark.covers("P8")
 def test_sixteen_processes_that_open_an_empty_store_at_once_make_one(tmp_path: Path) -> None:
     schema = schema_of_tomorrow(tmp_path / "schema")
-    for number in range(rounds(50, 0.1)):
+    for number in range(rounds(50, 0.06)):
         path = tmp_path / str(number) / "memory.db"
         assert all_at_once([opening(path, schema)] * 16) == [0] * 16
         assert ask(path, "SELECT value FROM settings WHERE name = 'upgrades'") == "1"
@@ -283,7 +283,7 @@ def test_sixteen_processes_that_open_an_old_store_at_once_upgrade_it_once(tmp_pa
     schema = schema_of_tomorrow(tmp_path / "schema")
     original = a_store_of_today(tmp_path / "original.db")
     before = dump(original)
-    for number in range(rounds(50, 0.1)):
+    for number in range(rounds(50, 0.06)):
         path = tmp_path / str(number) / "memory.db"
         path.parent.mkdir()
         shutil.copy(original, path)
@@ -366,7 +366,7 @@ def live(path: Path, seed: str) -> Callable[[Callable[[object], None]], None]:
 @pytest.mark.covers("P1", "P21", "W3-11")
 def test_a_kill_at_any_moment_loses_nothing_acknowledged_and_ledger_and_tables_agree(tmp_path: Path) -> None:
     chance = random.Random("any moment")
-    for round_ in range(rounds(50, 0.2)):
+    for round_ in range(rounds(50, 0.12)):
         path, seed = tmp_path / f"{round_}.db", f"life {round_}"
         child = Child(live(path, seed))
         first = child.line()

@@ -38,7 +38,7 @@ from memorist.testing.records import HashEmbedder
 from memorist.text.words import terms
 
 SETTINGS = settings(
-    max_examples=1000 if TORTURE else 25,
+    max_examples=1000 if TORTURE else 20,
     stateful_step_count=50 if TORTURE else 30,
     deadline=None,
     suppress_health_check=list(HealthCheck),

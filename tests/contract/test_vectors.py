@@ -43,7 +43,7 @@ from memorist.testing import EVERYWHERE, a_record, sealed, stored
 from memorist.testing.records import a_tombstone
 
 MACHINE = settings(
-    max_examples=500 if TORTURE else 20,
+    max_examples=500 if TORTURE else 14,
     stateful_step_count=40 if TORTURE else 25,
     deadline=None,
     suppress_health_check=list(HealthCheck),

@@ -77,7 +77,7 @@ def assert_prefix(path: Path, at_least: list[int], at_most: list[int]) -> None:
 @needs_fork
 @pytest.mark.covers("P10")
 def test_backups_made_while_others_write_restore_to_a_moment_of_the_history(tmp_path: Path) -> None:
-    for number in range(rounds(40, 0.1)):
+    for number in range(rounds(40, 0.06)):
         path = tmp_path / str(number) / "memory.db"
         with Memory(path, project="atlas") as memory, writing(path) as acknowledged:
             while min(acknowledged()) < number % 8 * 20:
@@ -125,7 +125,7 @@ def test_a_kill_in_the_middle_of_a_backup_leaves_no_file_that_looks_like_one(tmp
         return work
 
     chance = random.Random("backup")
-    for number in range(rounds(50, 0.1)):
+    for number in range(rounds(50, 0.06)):
         child = Child(back_up(number))
         child.line()
         time.sleep(chance.uniform(0, 0.03))
@@ -146,7 +146,7 @@ def test_a_kill_in_the_middle_of_a_restore_leaves_the_old_store_or_the_new_one(t
         backup = memory.backup(tmp_path / "backup.db")
         memory.remember_many([text_of(1, number) for number in range(50)])
     chance = random.Random("restore")
-    for number in range(rounds(50, 0.1)):
+    for number in range(rounds(50, 0.06)):
         path = tmp_path / str(number) / "memory.db"
         path.parent.mkdir()
         for end in ("", ".anchor"):

@@ -64,7 +64,7 @@ def limit_pages(memory: Memory, more: int) -> None:
 def test_reading_goes_on_writing_is_refused_and_then_goes_on_too(tmp_path: Path) -> None:
     path, written = tmp_path / "memory.db", 0
     with Memory(path, project="atlas") as memory:
-        for _ in range(rounds(20, 0.2)):
+        for _ in range(rounds(20, 0.12)):
             limit_pages(memory, 8)
             written = write_until_full(memory, written)
             with pytest.raises(StoreUnavailable, match=FULL):

@@ -87,7 +87,7 @@ def test_any_text_is_a_valid_question(small: Memory, part: int) -> None:
     """A million questions, in parts that several processes can share."""
     chance = random.Random(f"fuzz {part}")
     found = 0
-    for number, query in zip(range(rounds(250_000, 0.01)), queries(chance), strict=False):
+    for number, query in zip(range(rounds(250_000, 0.006)), queries(chance), strict=False):
         ask = small.recall if number % 4 == 0 else small.explain  # a quarter goes to the recall log as well
         answer = ask(query, limit=3)
         assert len(answer) <= 3 and (answer.hits or answer.empty_because)
@@ -101,7 +101,7 @@ def test_whatever_can_be_stored_is_found_by_its_own_words(tmp_path: Path) -> Non
     """The questions above rarely meet words that are in the index; these always do."""
     chance = random.Random("stored")
     sayable = (text for text in queries(chance) if flaw(text) is None and not is_blank(text))
-    texts = list(dict.fromkeys(itertools.islice(sayable, rounds(5000, 0.05))))
+    texts = list(dict.fromkeys(itertools.islice(sayable, rounds(5000, 0.03))))
     with Memory(tmp_path / "memory.db", project="atlas") as memory:
         outcomes = memory.remember_many(texts)
         for text, outcome in zip(texts, outcomes, strict=True):
@@ -256,7 +256,7 @@ def test_no_payload_in_a_reading_parameter_changes_anything(small: Memory, path:
     before = shape(path)
     texts = [record.text for record in small.list()]
     ways = ways_to_read(small)
-    for payload in payloads(rounds(500, 0.1)):
+    for payload in payloads(rounds(500, 0.06)):
         for way in ways.values():
             answer_or_clear_error(way, payload)
     assert shape(path) == before
@@ -276,7 +276,7 @@ def test_a_payload_is_stored_as_it_is_said_and_finds_only_itself(tmp_path: Path)
     with Memory(path, project="atlas") as memory:
         memory.remember_many(list(FACTS))
         schema = shape(path)[0]
-        for number, payload in enumerate(payloads(rounds(500, 0.1))):
+        for number, payload in enumerate(payloads(rounds(500, 0.06))):
             text = f"Line {number} says {payload}"
             outcome = memory.remember(text, title=payload.strip() or None, tags=["typed"], data={"typed": payload})
             record = memory.get(outcome.id or "")
@@ -295,7 +295,7 @@ def test_no_payload_in_a_writing_parameter_reaches_the_schema(tmp_path: Path) ->
         memory.remember_many(list(FACTS))
         schema = shape(path)[0]
         ways = ways_to_write(memory)
-        for payload in payloads(max(len(SEEDS), rounds(500, 0.06))):
+        for payload in payloads(max(len(SEEDS), rounds(500, 0.036))):
             for way in ways.values():
                 answer_or_clear_error(way, payload)
         assert shape(path)[0] == schema

@@ -491,7 +491,7 @@ def test_random_tamperings_of_the_journal_are_all_detected(original: Path, tmp_p
     chance = random.Random("tampering")
     last = tail(original)[0]
     source = tamperings(last, chance)
-    for number in range(rounds(1000, 0.05)):
+    for number in range(rounds(1000, 0.03)):
         path = copied(original, tmp_path / str(number))
         bad, statements, bound = next(source)
         tamper(path, *statements, bound=bound)

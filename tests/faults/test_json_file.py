@@ -297,7 +297,7 @@ def test_an_acknowledged_write_survives_a_power_cut(tmp_path: Path, monkeypatch:
     disk = PowerCut(tmp_path / "disk", monkeypatch)
     path, chance = tmp_path / "disk" / "notes.json", random.Random("power")
     memory, acknowledged = Memory(path, project="atlas"), 0
-    for number in range(rounds(500, 0.06)):
+    for number in range(rounds(500, 0.036)):
         what = chance.choice(["remember", "remember", "remember", "recall", "compact", "reopen", "leave"])
         if what == "remember":
             memory.remember(text_of(acknowledged))
@@ -372,7 +372,7 @@ def test_a_flipped_bit_in_the_snapshot_is_found_and_everything_is_restored(
 ) -> None:
     a_store(path)
     whole = contents(path)
-    for at, damaged in flips(path, rounds(500, 0.1), "flips"):
+    for at, damaged in flips(path, rounds(500, 0.06), "flips"):
         put_back(path, whole)
         path.write_bytes(damaged)
         caplog.clear()
@@ -394,9 +394,9 @@ def test_a_cut_snapshot_is_restored(path: Path) -> None:
     a_store(path)
     whole = contents(path)
     size = len(whole[path.name])
-    for number in range(rounds(100, 0.2)):
+    for number in range(rounds(100, 0.12)):
         put_back(path, whole)
-        path.write_bytes(whole[path.name][: number * size // rounds(100, 0.2)])
+        path.write_bytes(whole[path.name][: number * size // rounds(100, 0.12)])
         assert texts_in(path) == ALL
 
 
@@ -407,7 +407,7 @@ def test_a_flipped_bit_in_the_log_is_named_by_its_line_and_nothing_is_changed(pa
     log = beside(path, ".log")
     lines = whole[log.name].count(b"\n")
     named = set()
-    for at, damaged in flips(log, rounds(500, 0.1), "log"):
+    for at, damaged in flips(log, rounds(500, 0.06), "log"):
         put_back(path, whole)
         log.write_bytes(damaged)
         before = contents(path)
@@ -716,7 +716,7 @@ def test_what_0_1_0_wrote_is_read_and_written_as_it_was(path: Path) -> None:
 
 @pytest.mark.covers("P6", "S0-5")
 def test_four_processes_lose_nothing_and_get_distinct_numbers(path: Path) -> None:
-    each = rounds(150, 0.2)
+    each = rounds(150, 0.12)
     remember(path, "first")
 
     def work(name: int) -> Callable[[], None]:

@@ -22,7 +22,7 @@ from memorist.store.sqlite.connection import Connections
 from memorist.testing import MovableClock
 from memorist.upkeep.retain import Prune
 
-ROWS = rounds(50_000, 0.04)
+ROWS = rounds(50_000, 0.024)
 BUSY = (
     1 if TORTURE else 3
 )  # `make test` shares its processor with other tests; the promise is for a machine that has time

@@ -116,7 +116,7 @@ def test_an_audit_among_writers_sees_no_ghosts(path: Path) -> None:
     with Memory(path, project="atlas") as memory:
         memory.remember_many([f"Note {number}" for number in range(1, 30)])
         with holding(change_things), holding(change_things):
-            for _ in range(rounds(100, 0.2)):
+            for _ in range(rounds(100, 0.12)):
                 audit = memory.audit()
                 assert audit.ok, audit.problems
                 assert [finding for finding in memory.doctor() if not finding.ok] == []
@@ -298,8 +298,8 @@ def test_children_that_open_their_own_write_beside_the_parent(path: Path) -> Non
 
     with Memory(path, project="atlas") as memory:
         memory.remember("The parent speaks")
-        children = [Child(lambda say, number=number: speak(number)()) for number in range(rounds(100, 0.1))]
-        for number in range(rounds(100, 0.1)):
+        children = [Child(lambda say, number=number: speak(number)()) for number in range(rounds(100, 0.06))]
+        for number in range(rounds(100, 0.06)):
             memory.remember(f"The parent speaks again, {number}")
         assert [child.end() for child in children] == [0] * len(children)
         ids = [record.id for record in memory.list(limit=1000)]

@@ -51,7 +51,7 @@ def test_a_reader_never_sees_half_a_file_and_mode_and_link_stay(tmp_path: Path) 
     readers = [Child(poll), Child(poll)]
     assert [reader.line() for reader in readers] == ["ready", "ready"]
     known = file.read_bytes()
-    for number in range(rounds(10_000, 0.03)):
+    for number in range(rounds(10_000, 0.02)):
         content = str(number % 10).encode() * (10 * (1 + number % 700))
         assert whole.put(whole.real_file(link, None), content, known)
         known = content
@@ -185,7 +185,7 @@ class Day:
 @pytest.mark.covers("P17", "W2-4")
 def test_no_line_of_a_person_and_no_fact_of_an_agent_is_ever_lost(tmp_path: Path) -> None:
     """Random interleavings of a person's edits, an agent's writes and full pages, with syncs that are killed at any step."""
-    acts = rounds(2000, 0.04)
+    acts = rounds(2000, 0.024)
     for seed in range(0, acts, 40):
         folder = tmp_path / str(seed)
         folder.mkdir()
@@ -208,7 +208,7 @@ def test_no_line_of_a_person_and_no_fact_of_an_agent_is_ever_lost(tmp_path: Path
 @pytest.mark.covers("P18")
 def test_after_any_crash_the_page_shows_the_store_and_the_second_sync_is_none(tmp_path: Path) -> None:
     chance, memory, page = random.Random(18), opened(tmp_path), tmp_path / "MEMORY.md"
-    for number in range(rounds(500, 0.04)):
+    for number in range(rounds(500, 0.024)):
         memory.remember(f"fact {number} about {chance.choice(['herons', 'storks'])}")
         known = memory.list(limit=1000)
         if chance.random() < 0.5:

@@ -144,7 +144,7 @@ memory.close()
 @pytest.mark.parametrize("kind", ["plain", "own"])
 def test_children_that_end_as_programs_do_leave_the_parents_transaction_whole(tmp_path: Path, kind: str) -> None:
     """At its end an interpreter takes apart all it holds, connections it inherited among them."""
-    path, times = tmp_path / "memory.db", rounds(100, 0.05)
+    path, times = tmp_path / "memory.db", rounds(100, 0.03)
     done = subprocess.run(
         [sys.executable, "-c", PROGRAM, path, str(times), kind], capture_output=True, text=True, timeout=300
     )

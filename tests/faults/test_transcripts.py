@@ -71,11 +71,11 @@ def until_all_is_said(file: Path, count: int, size: int, kills: int) -> set[str]
 
 
 @pytest.mark.parametrize(
-    ("count", "size"), [(rounds(5000, 0.006), SHORT), (rounds(200, 0.05), LONG)], ids=["short", "long"]
+    ("count", "size"), [(rounds(5000, 0.006), SHORT), (rounds(200, 0.03), LONG)], ids=["short", "long"]
 )
 def test_no_acknowledged_line_is_damaged(tmp_path: Path, count: int, size: int) -> None:
     file = tmp_path / "s.jsonl"
-    kills = rounds(60, 0.15)
+    kills = rounds(60, 0.09)
     acknowledged = until_all_is_said(file, count, size, kills)
     assert len(acknowledged) == WRITERS * count
     data = file.read_bytes()

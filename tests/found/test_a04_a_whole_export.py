@@ -308,7 +308,7 @@ def act(memory: Memory, step: tuple[Any, ...], records: list[Record]) -> None:
         getattr(memory, verb)(*ids, *others)
 
 
-@settings(max_examples=rounds(1000, 0.03), suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=rounds(1000, 0.02), suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(steps=st.lists(st.tuples(st.booleans(), STEPS), max_size=30))
 def test_any_history_comes_back_field_by_field(steps: list[Any], tmp_path: Path) -> None:
     clock = MovableClock()

@@ -102,7 +102,7 @@ def test_a_child_forked_meanwhile_uses_the_store(tmp_path: Path, name: str, doin
 
 
 def test_a_child_forked_while_upkeep_is_at_work(tmp_path: Path) -> None:
-    path, tries = tmp_path / "m.db", rounds(25, 0.24)
+    path, tries = tmp_path / "m.db", rounds(25, 0.14)
     clock = MovableClock()
     filled(path, design="curated", clock=clock).close()
     for number in range(tries):

@@ -32,7 +32,7 @@ def noted(memory: Memory, how_many: int, importance: float = 0.1, more: str = ""
 
 
 @pytest.mark.parametrize("length", DECISIONS)
-@pytest.mark.parametrize("newer", [199, rounds(1000, 0.3)])
+@pytest.mark.parametrize("newer", [199, rounds(1000, 0.18)])
 def test_it_comes_first_in_recall_and_in_a_prompt(memory: Memory, length: str, newer: int) -> None:
     decision = memory.remember(DECISIONS[length], kind="decision", importance=1.0)
     noted(memory, newer)

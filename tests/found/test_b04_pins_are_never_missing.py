@@ -54,7 +54,7 @@ def test_pins_leave_the_others_their_floors(clock: MovableClock) -> None:
         for n in range(120):
             memory.remember(f"{WARNINGS[0]}, rule {n}", pinned=True)
         memory.remember_many(f"The gateway has a long story, part {n}" for n in range(60))
-        for budget in range(300, 3000, 3000 // rounds(100, 0.1)):
+        for budget in range(300, 3000, 3000 // rounds(100, 0.06)):
             made = memory.context("gateway story", budget=budget, min_relevance=0)
             pins = sum(hit.record.pinned for hit in made.items)
             assert pins and pins < len(made.items) and made.left_out

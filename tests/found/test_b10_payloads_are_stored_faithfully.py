@@ -128,7 +128,7 @@ def test_a_tools_output_is_what_it_says(memory: Memory, name: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("memory", "length"), [("sqlite", 60_000), ("json", 150_000), ("ram", 900_000)], indirect=["memory"]
+    ("memory", "length"), [("sqlite", 60_000), ("json", 80_000), ("ram", 200_000)], indirect=["memory"]
 )
 def test_a_long_output_is_kept_whole_and_found_by_its_middle(memory: Memory, length: int) -> None:
     lines = [f"{n:06}: nothing unusual in this line of the log" for n in range(length // 50)]

@@ -285,7 +285,7 @@ BITS = st.sampled_from(
 )  # fmt: skip
 
 
-@settings(max_examples=rounds(2000, 0.05), suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=rounds(2000, 0.03), suppress_health_check=[HealthCheck.too_slow])
 @given(st.lists(st.tuples(BITS, st.integers(1, 60)), max_size=40))
 def test_pieces_of_any_text(bits: list[tuple[str, int]]) -> None:
     text = "".join(bit * count for bit, count in bits)

@@ -52,7 +52,7 @@ class Stop(threading.Event):
 def test_one_look_of_a_followed_log_leaves_nothing_out(
     cli: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    number = rounds(12_000, 0.06)
+    number = rounds(12_000, 0.036)
     stop = Stop(lambda: filled_with(cli, tmp_path, number))
     monkeypatch.setattr(watch, "_until_stopped", lambda: nullcontext(stop))
     said = cli.inside("log", "--follow")

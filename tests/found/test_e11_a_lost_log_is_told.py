@@ -143,7 +143,7 @@ def test_whatever_a_power_cut_leaves_of_a_note_is_no_loss(tmp_path: Path, name: 
             memory.remember(f"Fact {number}")
             seen.append(anchor.read_bytes())
     assert len({len(each) for each in seen}) == 1, "a note never changes the length of the file"
-    for _ in range(rounds(500, 0.1)):
+    for _ in range(rounds(500, 0.06)):
         older, newer = sorted(chance.sample(range(6), 2))
         cut = chance.randrange(len(seen[0]))
         anchor.write_bytes(chance.choice([seen[older], seen[newer][:cut] + seen[older][cut:]]))

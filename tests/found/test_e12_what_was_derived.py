@@ -98,7 +98,7 @@ def test_a_circle_ends_and_what_was_erased_already_is_not_named(memory: Memory) 
 
 @pytest.mark.covers("G3")
 def test_nothing_survives_a_lineage(tmp_path: Path) -> None:
-    chance, count = random.Random(12), rounds(1000, 0.2)
+    chance, count = random.Random(12), rounds(1000, 0.12)
     with Memory(tmp_path / "memory.db", project="atlas") as memory:
         memory.remember_many([f"Nest {n} of the heronqualm{n:04}x" for n in range(count)])
         memory.remember_many([f"Stop {n} lies there" for n in range(20)])

@@ -108,7 +108,7 @@ def test_swapped_pages_are_told_and_hardly_ever_answered_wrong(sound: Path, tmp_
     need it is still answered right, and one that does may miss a few memories until somebody asks the doctor."""
     content, right, chance = sound.read_bytes(), answers(sound), random.Random("swaps")
     asked, wrong, empty = 0, [], []
-    for number in range(rounds(400, 0.1)):
+    for number in range(rounds(400, 0.06)):
         a, b = chance.sample(range(1, len(content) // PAGE), 2)
         path = tmp_path / str(number) / "memory.db"
         path.parent.mkdir()

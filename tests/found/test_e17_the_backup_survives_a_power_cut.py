@@ -108,12 +108,12 @@ def test_the_backup_is_whole_after_every_power_cut(tmp_path: Path, monkeypatch: 
     path, said, cuts = disk.folder / "notes.json", list[str](), list[tuple[Path, int]]()
 
     def cut() -> None:
-        if chance.random() < 0.15 and len(cuts) < rounds(200, 0.2):
+        if chance.random() < 0.15 and len(cuts) < rounds(200, 0.12):
             cuts.append((disk.left_in(tmp_path / f"after {len(cuts)}"), len(said)))
 
     disk.before_a_step = cut
     memory = Memory(path, project="atlas", embed="none")
-    while len(cuts) < rounds(200, 0.2):
+    while len(cuts) < rounds(200, 0.12):
         memory = use(memory, path, chance, said)
     disk.before_a_step = None
     monkeypatch.undo()

@@ -85,7 +85,7 @@ def check(said: list[str]) -> None:
 
 def test_a_thousand_nasty_calls_lose_nothing(work: Path) -> None:
     rng, before = random.Random(18), kept()
-    for _ in range(rounds(1000, 0.05)):
+    for _ in range(rounds(1000, 0.03)):
         check(answered(*rng.choice(EVENTS), raw(rng, work)))
         os.chdir(work)  # where it was sent to another folder
     assert kept() == before
@@ -96,7 +96,7 @@ def test_a_thousand_nasty_calls_lose_nothing(work: Path) -> None:
 def test_nasty_calls_of_the_program_itself_end_with_0(work: Path, cli: Cli) -> None:
     rng, before = random.Random(19), kept()
     db = str(work.parent / "m.db")
-    for _ in range(rounds(100, 0.1)):
+    for _ in range(rounds(100, 0.06)):
         done = cli("hook", *rng.choice(EVENTS), stdin=raw(rng, work), MEMORIST_DB=db)
         assert (done.code, done.err) == (0, "")
         check(done.out.splitlines())

@@ -23,7 +23,7 @@ from memorist.surfaces.http.verbs import ADDING
 
 from .serving import Served, served
 
-REQUESTS = rounds(5000, 0.03)
+REQUESTS = rounds(5000, 0.02)
 # Reads and writes anything; these would end the stream of events, or take long and write files for each request.
 LEFT_OUT = ("/v1/events", "/v1/backup")
 TIMES = {

@@ -433,11 +433,11 @@ def test_a_read_only_file_is_refused_on_the_way_out_too(home: Path) -> None:
 def test_a_large_file_of_the_agent_is_no_obstacle(home: Path, cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
     """Claude Code keeps histories of 15 to 65 MB in its own. One that is too large all the same keeps no other from its end."""
     file = home / ".claude.json"
-    file.write_text(json.dumps({"projects": {str(n): {"history": ["x" * 10_000]} for n in range(600)}}))
+    file.write_text(json.dumps({"projects": {str(n): {"history": ["x" * 20_000]} for n in range(300)}}))
     before, env = tree(home), {"HOME": str(home), "PATH": os.environ["PATH"]}
-    assert cli("install", "claude-code", **env).code == 0 and install.SERVER in install.entries_of(
-        CLIENTS["claude-code"]
-    )
+    done = cli("install", "claude-code", **env)
+    assert done.code == 0 and install.SERVER in install.entries_of(CLIENTS["claude-code"])
+    assert '"memorist"' in done.out and "x" * 100 not in done.out, "of one long line only what changes is shown"
     assert (
         cli("uninstall", "claude-code", **env).code == 0
         and tree(home / ".claude") == {}

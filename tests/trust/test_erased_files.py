@@ -61,7 +61,7 @@ def test_no_byte_of_it_is_left_in_any_file_that_follows(tmp_path: Path, folder: 
     chance = random.Random("files")
     with Memory(tmp_path / backend, project="atlas", confirm=lambda ask: True) as memory:
         words, ids = list[str](), list[str]()
-        for number in range(rounds(50, 0.1)):
+        for number in range(rounds(50, 0.06)):
             some = [canary(chance) for _ in range(7)]
             ids += talk(memory, some, f"s{number}")
             words += some[:6]  # the agent is named by the session and by its other turns

@@ -123,7 +123,7 @@ def test_no_byte_of_it_is_left_in_any_file(tmp_path: Path, backend: str) -> None
     path = tmp_path / f"memory.{backend}"
     with Memory(path, project="atlas") as memory:
         memory.remember_many(Corpus(1).memories(rounds(100_000, 0.01) if backend == "db" else 300))
-        ids, words = planted(memory, rounds(50, 0.1))
+        ids, words = planted(memory, rounds(50, 0.06))
         memory.remember_many(Corpus(2).memories(200))
     assert {word for _, word in found_in(tmp_path, words)} == set(words), "else nothing would be proved"
     with Memory(path, project="atlas") as memory:
@@ -493,7 +493,7 @@ def test_an_import_into_another_project_does_not_bring_it_back(tmp_path: Path) -
 def test_many_are_erased_without_a_word_on_standard_error(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
     chance = random.Random(3)
     with Memory(tmp_path / "memory.db", project="atlas") as memory:
-        memory.remember_many([f"Nest {n} of {canary(chance)} {canary(chance)}" for n in range(rounds(3000, 0.4))])
+        memory.remember_many([f"Nest {n} of {canary(chance)} {canary(chance)}" for n in range(rounds(3000, 0.24))])
         memory._tools = replace(memory._tools, confirm=lambda ask: True)
         assert memory.erase(where={"kind": "fact"}).advice is None
     assert capfd.readouterr().err == ""
@@ -517,7 +517,7 @@ def test_an_import_into_another_scope_does_not_bring_it_back(tmp_path: Path) -> 
 def test_24_erasing_while_others_search_write_and_back_up(tmp_path: Path) -> None:
     path, chance = tmp_path / "memory.db", random.Random(24)
     with Memory(path, project="atlas") as memory:
-        words = [canary(chance) for _ in range(rounds(200, 0.1))]
+        words = [canary(chance) for _ in range(rounds(200, 0.06))]
         ids = [str(o.id) for o in memory.remember_many([f"Nest {n} of {word}" for n, word in enumerate(words)])]
         memory.remember_many(Corpus(4).memories(300))
     over, problems = threading.Event(), []

@@ -61,7 +61,7 @@ def test_crowds_of_tied_texts_do_not_change_the_order_of_what_is_vouched_for(bas
         for what in ("a permit", "a driver", "new ropes")
     ]
     before = [hit.id for hit in memory.recall(QUESTION, limit=20)]
-    texts = [f"Oona pays for number {n}" for n in range(rounds(200, 0.1))]
+    texts = [f"Oona pays for number {n}" for n in range(rounds(200, 0.06))]
     for bad in door.remember_many([{"text": text, "tags": ["kestrel"]} for text in texts]):
         for good in told:
             door.link(bad, good, weight=1.0)

@@ -98,7 +98,7 @@ def known(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFacto
     """A store of what agents said, made once."""
     path = tmp_path_factory.mktemp("known") / "memory.db"
     with Memory(path, project="atlas", design=request.param) as memory:
-        memory.remember_many([told(number)[2] for number in range(rounds(5000, 0.1))])
+        memory.remember_many([told(number)[2] for number in range(rounds(5000, 0.06))])
     return path, request.param
 
 
@@ -112,7 +112,7 @@ def store(known: tuple[Path, str], tmp_path: Path) -> Iterator[Memory]:
 
 def asked(memory: Memory) -> list[tuple[str, str, str]]:
     pick = random.Random(7)
-    return [told(number) for number in pick.sample(range(rounds(5000, 0.1)), rounds(200, 0.1))]
+    return [told(number) for number in pick.sample(range(rounds(5000, 0.06)), rounds(200, 0.06))]
 
 
 def found(memory: Memory, wanted: list[tuple[str, str, str]]) -> tuple[float, list[Recall]]:
@@ -129,7 +129,7 @@ def found(memory: Memory, wanted: list[tuple[str, str, str]]) -> tuple[float, li
 def test_z5_a_crowd_has_one_voice_and_takes_nothing_away(store: Memory, poison: Poison, origin: Origin) -> None:
     wanted = asked(store)
     before, _ = found(store, wanted)
-    many = rounds(500, 0.2)
+    many = rounds(500, 0.12)
     done = unvouched(store, origin).remember_many(
         [poison(number, *wanted[number % len(wanted)][:2]) for number in range(many)]
     )

@@ -202,7 +202,7 @@ def pushing(name: str) -> Design:
 @pytest.mark.parametrize("name", DESIGNED)
 def test_z4_no_canary_reaches_a_trusted_slot(clock: MovableClock, name: str) -> None:
     first = 1000 * DESIGNED.index(name)  # other scenarios for each design
-    seeds = range(first, first + rounds(200, 0.045))
+    seeds = range(first, first + rounds(200, 0.027))
     with Memory(":memory:", project="atlas", clock=clock, design=pushing(name)) as memory:
         memory.remember("The app is deployed on Tuesdays", kind="convention", pinned=True)
         some = [written(memory, seed) for seed in seeds]
@@ -260,7 +260,7 @@ def test_z4_what_is_newer_and_doubtful_outdates_nothing(memory: Memory, clock: M
 @pytest.mark.parametrize("name", DESIGNED)
 def test_z4_harmless_memories_are_not_held_back(clock: MovableClock, name: str) -> None:
     """Also those that speak of tokens, curl, rules and approvals: they are stored, found first, and confirmed."""
-    count = rounds(2000, 0.05)
+    count = rounds(2000, 0.03)
     things = (
         "curl the health endpoint",
         "never commit tokens",

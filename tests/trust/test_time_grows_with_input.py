@@ -21,7 +21,7 @@ from memorist.files.page import parse
 from memorist.files.transfer import import_files
 from memorist.seeds.curated import slash
 
-SIZE = rounds(500_000, 0.06)  # the larger of the two is twice that
+SIZE = rounds(500_000, 0.036)  # the larger of the two is twice that
 Form = Callable[[int], str]
 Verb = Callable[[Memory, str], object]
 
@@ -166,7 +166,7 @@ def some(name: str) -> list[str]:
     """The forms that a verb is tried with: all of them in torture, else a part, another one for each verb."""
     always = ["words", "chinese", "'a'", "'中'"]
     others = [form for form in FORMS if form not in always]
-    return [*always, *(others if TORTURE else random.Random(name).sample(others, 12))]
+    return [*always, *(others if TORTURE else random.Random(name).sample(others, 8))]
 
 
 @pytest.mark.covers("E7", "E9")

@@ -217,7 +217,7 @@ def act(memory: Memory, step: Step, records: list[Record]) -> None:
         getattr(memory, verb)(*(ids[each % len(ids)] if isinstance(each, int) else each for each in rest))
 
 
-@settings(max_examples=rounds(200, 0.1), suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=rounds(200, 0.06), suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(steps=st.lists(st.tuples(st.booleans(), STEPS), max_size=40))
 def test_any_store_comes_out_goes_in_and_comes_out_the_same(steps: list[Any], tmp_path: Path) -> None:
     clock = MovableClock()

@@ -439,7 +439,7 @@ def writing_and_following(path: Path, folder: Path, writer: int, count: int) -> 
 @needs_fork
 @pytest.mark.covers("W2-11", "P6")
 def test_processes_that_follow_at_once_write_each_turn_once(tmp_path: Path) -> None:
-    path, folder, count = tmp_path / "m.db", tmp_path / "files", rounds(200, 0.05)
+    path, folder, count = tmp_path / "m.db", tmp_path / "files", rounds(200, 0.03)
     Memory(path, project="atlas").close()
     assert all_at_once([writing_and_following(path, folder, writer, count) for writer in range(4)]) == [0] * 4
     with Memory(path, project="atlas") as memory:
@@ -466,7 +466,7 @@ def test_kill_9_between_a_row_and_its_line_loses_nothing(tmp_path: Path) -> None
                 told(number)
                 number += 1
 
-    for _ in range(rounds(200, 0.03)):
+    for _ in range(rounds(200, 0.02)):
         child = Child(work)
         assert child.line() is not None
         time.sleep(chance.uniform(0, 0.05))

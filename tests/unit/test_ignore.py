@@ -69,7 +69,7 @@ NAMES = "a|b|ab|abc|.x|a-b|x.log|[a]|!a|#a|a b|aab|bab|a]".split("|")
 
 
 @pytest.mark.skipif(shutil.which("git") is None, reason="there is no git to compare with")
-@pytest.mark.parametrize("seed", range(rounds(50, 0.1)))
+@pytest.mark.parametrize("seed", range(rounds(50, 0.06)))
 def test_it_is_what_git_says(seed: int, tmp_path: Path) -> None:
     """Random patterns, nested files of rules among them, against `git check-ignore`."""
     pick = random.Random(seed)

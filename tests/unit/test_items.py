@@ -355,7 +355,7 @@ FOLDERS = st.dictionaries(st.sampled_from(["a.md", "b.md", "sub/c.md"]), LINES.m
 
 
 @pytest.mark.covers("S2-6", "S2-15")
-@settings(max_examples=rounds(300, 0.05), suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=rounds(300, 0.03), suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.lists(FOLDERS, min_size=2, max_size=4))
 def test_after_any_changes_the_items_are_those_of_the_files(
     tmp_path_factory: pytest.TempPathFactory, steps: list[dict[str, str]]

@@ -125,7 +125,7 @@ def test_what_was_useful_is_shown_where_nothing_is_found(tmp_path: Path) -> None
         assert not memory.recall(question), "what is forgotten stays so"
 
 
-@settings(max_examples=rounds(100, 0.05), deadline=None)
+@settings(max_examples=rounds(100, 0.03), deadline=None)
 @given(data=st.data())
 def test_the_laws_hold_for_any_question_and_memory_and_at_any_limit(data: st.DataObject) -> None:
     with Memory(":memory:", clock=MovableClock()) as memory, pytest.MonkeyPatch.context() as patch:
@@ -341,7 +341,7 @@ def accesses(draw: st.DrawFn) -> Access:
     return Access(reads=grants, writes=grants, home=draw(st.sampled_from(("project/a", "project/b"))), actor="other")
 
 
-@settings(max_examples=rounds(200, 0.05), deadline=None)
+@settings(max_examples=rounds(200, 0.03), deadline=None)
 @given(
     who=accesses(),
     scope=st.sampled_from((None, *SCOPES)),

@@ -159,7 +159,7 @@ WORDS = st.lists(
 )
 
 
-@settings(max_examples=rounds(2000, 0.05))
+@settings(max_examples=rounds(2000, 0.03))
 @given(
     st.sampled_from(("- ", "* ", "  1. ", "")), st.sampled_from(("", "2026-05-01: ")),
     st.sampled_from(("", "[decision] ", "[tip] ")), WORDS.map(" ".join), st.sampled_from(("", " #db", " #db #storage")),
@@ -199,7 +199,7 @@ def test_a_merge_keeps_every_line_that_a_side_added(base: list[str], ours: list[
 
 
 @pytest.mark.covers("P18", "W2-5")
-@settings(max_examples=rounds(1000, 0.04))
+@settings(max_examples=rounds(1000, 0.024))
 @given(pages, st.lists(st.sampled_from(("one", "two\nlines", "```\ncode", "<!-- x", "# no heading")), max_size=3))
 def test_any_page_is_synced_without_loss_and_the_second_time_nothing_happens(text: str, texts: list[str]) -> None:
     with TemporaryDirectory() as folder, Memory(":memory:", project="atlas", embed="none") as memory:

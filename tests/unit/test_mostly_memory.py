@@ -39,7 +39,7 @@ def frame_of(text: str, texts: list[str]) -> int:
 
 
 @pytest.mark.parametrize("style", STYLES)
-@settings(max_examples=rounds(2000, 0.05), deadline=None)
+@settings(max_examples=rounds(2000, 0.03), deadline=None)
 @given(own=st.lists(NOTES, max_size=4), pins=st.lists(NOTES, max_size=4), found=st.lists(NOTES, max_size=40))
 def test_a_page_costs_fifty_tokens_and_a_line_five(
     style: str, own: list[str], pins: list[str], found: list[str]
@@ -54,7 +54,7 @@ def test_a_page_costs_fifty_tokens_and_a_line_five(
 
 @pytest.mark.parametrize("style", STYLES)
 @pytest.mark.parametrize(("budget", "share"), [(200, 0.60), (800, 0.75)])
-@settings(max_examples=rounds(100, 0.05), deadline=None)
+@settings(max_examples=rounds(100, 0.03), deadline=None)
 @given(st.integers(0, 2**32), st.integers(0, 3), st.sampled_from(["user", "agent", "tool"]))
 def test_of_a_full_budget_most_is_memory(
     budget: int, share: float, style: str, seed: int, pinned: int, origin: Any

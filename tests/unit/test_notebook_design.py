@@ -210,7 +210,7 @@ def _breaks(*_: object, **__: object) -> None:
 
 @pytest.mark.covers("N2-7", "S2-1")
 def test_every_fact_that_was_written_survives_a_reset(tmp_path: Path) -> None:
-    facts = {f"The lamp in room {n} has {n * 7} watts" for n in range(rounds(2000, 0.05))}
+    facts = {f"The lamp in room {n} has {n * 7} watts" for n in range(rounds(2000, 0.03))}
     with Memory(tmp_path / "memory.db", project="atlas", design="notebook", embed="none") as memory:
         assert all(outcome for outcome in memory.remember_many(sorted(facts)))
     with Memory(tmp_path / "memory.db", project="atlas", design="notebook", embed="none") as memory:

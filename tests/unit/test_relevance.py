@@ -56,7 +56,7 @@ def relevances(found: Recall) -> dict[str, float]:
     return {hit.record.text: hit.why["relevance"] for hit in found}
 
 
-@settings(max_examples=rounds(200, 0.05), deadline=None)
+@settings(max_examples=rounds(200, 0.03), deadline=None)
 @given(
     texts=some.lists(some.sampled_from(NOTES), min_size=1, max_size=15, unique=True),
     question=some.sampled_from(QUESTIONS),
@@ -154,7 +154,7 @@ def test_a_text_covers_itself_wholly_and_a_stranger_hardly() -> None:
 
 
 @given(texts=some.lists(some.text(max_size=60), max_size=6), question=some.text(max_size=60))
-@settings(max_examples=rounds(400, 0.1), deadline=None)
+@settings(max_examples=rounds(400, 0.06), deadline=None)
 def test_coverage_of_a_text_does_not_depend_on_the_others(texts: list[str], question: str) -> None:
     coverage = Coverage(question)
     together = coverage.of(texts)

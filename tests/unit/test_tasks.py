@@ -312,7 +312,7 @@ def _reached(ids: Sequence[str], tasks: dict[str, Record]) -> set[str]:
 @pytest.mark.covers("N1-9")
 def test_of_many_agents_that_take_a_task_one_gets_it(tmp_path: Path) -> None:
     with Memory(tmp_path / "memory.db", project="atlas", embed="none") as memory:
-        names = [added(memory, f"Task {n}").id for n in range(rounds(50, 0.2))]
+        names = [added(memory, f"Task {n}").id for n in range(rounds(50, 0.12))]
     taken: list[tuple[str, str]] = []
 
     def work() -> None:

@@ -65,7 +65,7 @@ def act(memory: Memory, chance: random.Random) -> str | None:
 
 @pytest.mark.covers("S1-13", "X18")
 @settings(
-    max_examples=400 if TORTURE else 30, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+    max_examples=400 if TORTURE else 20, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
 )
 @given(seed=st.integers(0, 2**32))
 def test_undoing_everything_newest_first_walks_back_through_every_state(seed: int) -> None:

@@ -49,6 +49,7 @@ SERVER = "server"  # the name of that entry; the entries of hooks are named afte
 WAIT_FOR_OTHERS = 30.0  # seconds to wait for another installation, and for a program of an agent
 READ_AGAIN = 5  # times that a file is read again because somebody saved it meanwhile
 EMPTY = "{}\n"
+LONGEST_LINE, AROUND = 500, 40  # characters of a line that is shown whole, and around a change in a longer one
 LARGEST_SETTINGS = 256_000_000  # bytes: Claude Code keeps conversations in its settings; some have 65 MB of them
 Place = Hooks | Servers | Slash
 
@@ -85,11 +86,29 @@ class FileChange:
         return self.before != self.after or self.command is not None
 
     def diff(self) -> list[str]:
-        """Only the lines that change: the lines around them may be private."""
+        """Only what changes: what is around it may be private."""
         if self.command is not None:
             return [f"$ {' '.join(self.command)}"]
         before, after = ((text or b"").decode("utf-8", "replace").splitlines() for text in (self.before, self.after))
+        if len(before) == len(after) == 1 and len(before[0]) > LONGEST_LINE:
+            before, after = ([line] for line in _where_they_differ(before[0], after[0]))
         return list(unified_diff(before, after, str(self.file), str(self.file), n=0, lineterm=""))
+
+
+def _where_they_differ(one: str, other: str) -> tuple[str, str]:
+    """Both lines without most of what they begin and end with in common."""
+    begin = _alike(one, other)
+    end = _alike(one[begin:][::-1], other[begin:][::-1])
+    first, last = max(0, begin - AROUND), max(0, end - AROUND)
+    head, tail = ("… " if first else ""), (" …" if last else "")
+    return f"{head}{one[first : len(one) - last]}{tail}", f"{head}{other[first : len(other) - last]}{tail}"
+
+
+def _alike(one: str, other: str) -> int:
+    """With how many characters both begin."""
+    return next(
+        (place for place, (a, b) in enumerate(zip(one, other, strict=False)) if a != b), min(map(len, (one, other)))
+    )
 
 
 # ---------------------------------------------------------------- putting in
