@@ -128,6 +128,13 @@ server.serve(server.Serving(sys.argv[1], port=0), lambda *_: print("ready"))
 """
 
 
+def test_a_pipe_that_nobody_reads_does_not_end_it(tmp_path: Path) -> None:
+    with process(tmp_path, tmp_path / "memory.db") as server:
+        server.running.send_signal(signal.SIGPIPE)
+        assert server.client("GET", "/healthz").status == 200
+        assert server.end(signal.SIGTERM) == 0
+
+
 @pytest.mark.parametrize("name", ["SIGTERM", "SIGINT"])
 def test_a_server_that_is_told_to_end_while_it_starts_ends(tmp_path: Path, name: str) -> None:
     words = [sys.executable, "-c", STARTING, str(tmp_path / "memory.db"), name]

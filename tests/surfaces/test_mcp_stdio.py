@@ -166,6 +166,15 @@ def test_a_read_and_a_write_do_not_wait_for_each_other(tmp_path: Path) -> None:
         raw.end()
 
 
+def test_a_pipe_that_nobody_reads_does_not_end_it(tmp_path: Path) -> None:
+    with Raw("--db", "own.db", folder=tmp_path, alone=True) as raw:
+        begin(raw)
+        raw.process.send_signal(signal.SIGPIPE)
+        raw.send(call("memory_add", 1, text="Staging runs Postgres 16"))
+        assert raw.answer(1)
+        assert raw.end()[0] == 0
+
+
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
 def test_a_signal_ends_it_with_everything_that_was_acknowledged(tmp_path: Path, number: signal.Signals) -> None:
     with Raw("--db", "own.db", folder=tmp_path, alone=True) as raw:
@@ -303,14 +312,17 @@ def test_half_a_frame_and_then_nothing_ends_it_in_peace(tmp_path: Path) -> None:
         assert code == 0 and [json.loads(line)["id"] for line in out.splitlines()] == [1]
 
 
-def test_a_client_that_dies_in_mid_call_leaves_the_store_whole(tmp_path: Path) -> None:
+@pytest.mark.parametrize("first", ["stdin", "stdout"])
+def test_a_client_that_dies_in_mid_call_leaves_the_store_whole(tmp_path: Path, first: str) -> None:
     with Raw("--db", "own.db", folder=tmp_path) as raw:
         begin(raw)
+        assert raw.process.stdin is not None and raw.process.stdout is not None and raw.process.stderr is not None
+        if first == "stdout":
+            raw.process.stdout.close()
         raw.send(*(call("memory_add", n, text=f"Relay {n} is in cabinet {n}") for n in range(30)))
-        assert raw.process.stdin is not None and raw.process.stdout is not None
         raw.process.stdin.close()
         raw.process.stdout.close()
-        raw.process.wait(20)
+        assert (raw.process.wait(20), raw.process.stderr.read()) == (0, b"")
     with Memory(tmp_path / "own.db") as memory:
         assert memory.audit().ok and all(finding.ok for finding in memory.doctor())
 

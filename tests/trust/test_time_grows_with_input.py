@@ -226,5 +226,5 @@ def test_what_grows_too_fast_is_noticed() -> None:
     def square(length: int) -> None:
         sum(one * other for one in range(length) for other in range(length))
 
-    assert grows_too_fast(square, 700) is not None
+    assert grows_too_fast(square, 1500) is not None
     assert grows_too_fast(lambda length: sorted(range(length * 500)) and None, 1000) is None

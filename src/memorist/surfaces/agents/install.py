@@ -49,7 +49,7 @@ SERVER = "server"  # the name of that entry; the entries of hooks are named afte
 WAIT_FOR_OTHERS = 30.0  # seconds to wait for another installation, and for a program of an agent
 READ_AGAIN = 5  # times that a file is read again because somebody saved it meanwhile
 EMPTY = "{}\n"
-LONGEST_LINE, AROUND = 500, 40  # characters of a line that is shown whole, and around a change in a longer one
+LONGEST_SHOWN, AROUND = 500, 40  # characters of a line that is shown whole, and around a change in a longer one
 LARGEST_SETTINGS = 256_000_000  # bytes: Claude Code keeps conversations in its settings; some have 65 MB of them
 Place = Hooks | Servers | Slash
 
@@ -90,7 +90,7 @@ class FileChange:
         if self.command is not None:
             return [f"$ {' '.join(self.command)}"]
         before, after = ((text or b"").decode("utf-8", "replace").splitlines() for text in (self.before, self.after))
-        if len(before) == len(after) == 1 and len(before[0]) > LONGEST_LINE:
+        if len(before) == len(after) == 1 and len(before[0]) > LONGEST_SHOWN:
             before, after = ([line] for line in _where_they_differ(before[0], after[0]))
         return list(unified_diff(before, after, str(self.file), str(self.file), n=0, lineterm=""))
 

@@ -234,6 +234,8 @@ def serve(
     if threading.current_thread() is threading.main_thread():
         for number in (signal.SIGINT, signal.SIGTERM):  # until uvicorn handles them, and again once all is closed
             signal.signal(number, lambda *_: told_to_end.set())
+        if hasattr(signal, "SIGPIPE"):  # a client or a worker that goes away must not end the server
+            signal.signal(signal.SIGPIPE, signal.SIG_IGN)
     try:
         memories = Memories(
             serving.db, serving.project, serving.space, serving.limits.memories, serving.limits.least_free

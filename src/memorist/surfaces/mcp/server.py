@@ -426,8 +426,12 @@ def stdio(door: McpDoor, projects: Projects) -> None:
 
     for name in ("SIGTERM", "SIGINT"):
         signal.signal(getattr(signal, name), stop)
+    if hasattr(signal, "SIGPIPE"):  # a client that goes away must not end a call in the middle
+        signal.signal(signal.SIGPIPE, signal.SIG_IGN)
     try:
         anyio.run(_serve, door)
+    except* BrokenPipeError:
+        pass  # nobody is there to read an answer
     finally:
         projects.close()
 
