@@ -1,7 +1,8 @@
 """The application: a route for every verb, the server's other routes, and the guard in front of them all.
 
-The routes are FastAPI's, and their OpenAPI comes from what `contract.py` reads in the table of verbs. Other
-applications that serve the same memory, such as an MCP server, are mounted behind the same guard (`MOUNTED`).
+FastAPI has all routes, and the OpenAPI comes from what `contract.py` reads in the table of verbs. FastAPI itself answers
+only the other routes; verbs are answered before it (`straight.py`). Other applications that serve the same memory, such
+as an MCP server, are mounted behind the same guard (`MOUNTED`).
 """
 
 import re
@@ -27,7 +28,7 @@ from memorist.surfaces.http import contract, more
 from memorist.surfaces.http.guard import Guard, ServerLimits, Visitor
 from memorist.surfaces.http.keys import KeyRing
 from memorist.surfaces.http.straight import Straight
-from memorist.surfaces.http.verbs import Answers, HttpCall, Reply, perform
+from memorist.surfaces.http.verbs import Answers, Reply, perform
 from memorist.surfaces.http.work import Memories, Work
 from memorist.surfaces.http.workers import Workers
 from memorist.surfaces.mcp import tools
@@ -171,9 +172,7 @@ class Application:
 
     def _add_verbs(self) -> None:
         for verb, method, path in routes():
-            self._add(
-                verb.help, method, _converted(path), self._endpoint(verb, path), contract.operation(verb, method, path)
-            )
+            self._add(verb.help, method, _converted(path), _answered_before, contract.operation(verb, method, path))
 
     def _add(self, summary: str, method: str, path: str, endpoint: Endpoint, said: Mapping[str, Any]) -> None:
         named = re.sub(r"\W+", "_", f"{method}{path}".lower()).strip("_")
@@ -181,16 +180,6 @@ class Application:
             path, endpoint, methods=[method], operation_id=named, summary=summary, response_class=Response,
             openapi_extra=dict(said), name=named,
         )  # fmt: skip
-
-    def _endpoint(self, verb: Verb, path: str) -> Endpoint:
-        async def endpoint(request: Request) -> Response:
-            asked = HttpCall(
-                verb, request.method, request.url.path, dict(request.path_params), _query(request), _headers(request),
-                await request.body(), _visitor(request),
-            )  # fmt: skip
-            return _response(await perform(asked, self.work, self.answers))
-
-        return endpoint
 
     async def _no_route(self, request: Request, problem: Exception) -> Response:
         status = getattr(problem, "status_code", 404)
@@ -220,12 +209,8 @@ class Application:
         scope = asked("scope", "string", "Where all of it goes.")
         dry, document = (asked(name, "string", "true or false.", enum=flag) for name in ("dry_run", "document"))
         name = asked("name", "string", "What the file is called.")
-        lines = {
-            "application/x-ndjson": {"schema": {"type": "string"}},
-            "text/markdown": {"schema": {"type": "string"}},
-        }
         self._add_other("Brings memories in from a file.", "POST", "/v1/import", self._import,
-                  contract.other([scope, dry, document, name, contract.PROJECT], _answer_of("Imported"), lines))  # fmt: skip
+                  contract.other([scope, dry, document, name, contract.PROJECT], _answer_of("Imported"), LINES))  # fmt: skip
         self._add_other("What happens, as it happens.", "GET", "/v1/events", self._events,
                   contract.other([contract.PROJECT, contract.LAST_EVENT], EVENTS))  # fmt: skip
         query = asked("query", "string", "A question; all of it without one.")
@@ -309,6 +294,12 @@ def _converted(path: str) -> str:
     return re.sub(r"\{(\w+)\}", lambda found: f"{{{found[1]}:path}}" if found[1] in WITH_SLASHES else found[0], path)
 
 
+# Stands for a verb, so that FastAPI describes it and knows the methods of its path; `Straight` answers it. (A docstring
+# would be shown in the OpenAPI.)
+async def _answered_before(request: Request) -> Response:
+    raise HTTPException(404)
+
+
 def _visitor(request: Request) -> Visitor:
     found: Visitor = request.scope["memorist"]
     return found
@@ -317,10 +308,6 @@ def _visitor(request: Request) -> Visitor:
 def _query(request: Request) -> str:
     said: bytes = request.scope["query_string"]
     return said.decode("latin-1")
-
-
-def _headers(request: Request) -> dict[str, str]:
-    return {name: value for name, value in request.headers.items()}
 
 
 def _response(reply: Reply) -> Response:

@@ -1,8 +1,8 @@
-"""A fast path from a request to its verb.
+"""The way from a request to its verb.
 
-FastAPI describes the routes, and answers all that are not verbs. Its own path to an endpoint (middleware, a walk
-through the list of routes, dependency injection with nothing to inject) costs as much as the rest of a request; a verb
-needs one table lookup.
+FastAPI describes the routes, and answers those that are not verbs. Its own way to an endpoint (middleware, a walk through
+the list of routes, dependency injection with nothing to inject) costs as much as the rest of a request; a verb needs one
+table lookup.
 """
 
 import re
@@ -64,7 +64,7 @@ class Straight:
 
 
 def _group(name: str, slashes: bool) -> str:
-    return f"(?P<{name}>{'.+' if slashes else '[^/]+'})"
+    return f"(?P<{name}>{'.*' if slashes else '[^/]+'})"
 
 
 async def _whole(receive: Receive) -> bytes | None:
