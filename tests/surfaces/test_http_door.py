@@ -21,8 +21,9 @@ import pytest
 from memorist import Client as Caller
 from memorist import Memory
 from memorist.errors import Invalid, MemoristError, NotFound, OutOfScope, StoreUnavailable
-from memorist.surfaces.http.guard import Bucket, Guard, ServerLimits, hosts_of, told
+from memorist.surfaces.http.guard import Bucket, Guard, ServerLimits, hosts_of
 from memorist.surfaces.http.keys import ApiKey, KeyRing, usual_file
+from memorist.surfaces.http.replies import Reply
 from memorist.surfaces.http.server import Serving
 from memorist.surfaces.wire import TurnedAway
 
@@ -347,12 +348,12 @@ def test_a_key_has_a_rate_and_a_size(many: tuple[dict[str, Client], Path]) -> No
 
 def test_only_what_was_not_begun_is_asked_to_come_back() -> None:
     asks = {
-        code: dict(told(error, "r1")[1]).get(b"retry-after")
+        code: Reply.of_problem(error, "r1").headers.get("retry-after")
         for code, error in {
             "busy": TurnedAway("busy", "full"), "too_many": TurnedAway("too_many", "wait", 7.2), "store": StoreUnavailable("no"),
         }.items()
     }  # fmt: skip
-    assert asks == {"busy": b"1", "too_many": b"7", "store": None}
+    assert asks == {"busy": "1", "too_many": "7", "store": None}
 
 
 def test_a_bucket_fills_with_time() -> None:

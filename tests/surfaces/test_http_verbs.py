@@ -19,7 +19,8 @@ from memorist.store.where import SORT_KEYS
 from memorist.surfaces import wire
 from memorist.surfaces.http.app import routes
 from memorist.surfaces.http.guard import Visitor
-from memorist.surfaces.http.verbs import ADDING, Answers, HttpCall, Reply
+from memorist.surfaces.http.replies import Reply
+from memorist.surfaces.http.verbs import ADDING, Answers, HttpCall
 
 from .serving import Client, Served, served
 

@@ -27,8 +27,9 @@ from memorist.surfaces import wire
 from memorist.surfaces.http import contract, more
 from memorist.surfaces.http.guard import Guard, ServerLimits, Visitor
 from memorist.surfaces.http.keys import KeyRing
+from memorist.surfaces.http.replies import Reply
 from memorist.surfaces.http.straight import Straight
-from memorist.surfaces.http.verbs import Answers, Reply, perform
+from memorist.surfaces.http.verbs import Answers, perform
 from memorist.surfaces.http.work import Memories, Work
 from memorist.surfaces.http.workers import Workers
 from memorist.surfaces.mcp import tools

@@ -7,7 +7,6 @@ document (RFC 9457) with the id of the request. Keys, texts and queries never ap
 """
 
 import asyncio
-import json
 import logging
 import re
 import secrets
@@ -20,13 +19,11 @@ from typing import Any
 
 from memorist.access import WRITERS
 from memorist.store.room import SERVERS_LEAVE
-from memorist.surfaces import wire
 from memorist.surfaces.http.keys import ApiKey, KeyRing
+from memorist.surfaces.http.replies import Message, Reply, Send
 from memorist.surfaces.wire import TurnedAway
 
-Message = MutableMapping[str, Any]
 Receive = Callable[[], Awaitable[Message]]
-Send = Callable[[Message], Awaitable[None]]
 App = Callable[[MutableMapping[str, Any], Receive, Send], Awaitable[None]]
 OPEN_PATHS = ("/healthz",)  # answered without a key, because liveness probes have none
 IMPORTS = "/v1/import"  # takes a file, which is spooled to disk
@@ -36,7 +33,6 @@ REQUEST_ID = re.compile(r"[A-Za-z0-9._-]{1,64}")
 BEARER = "bearer "
 READ_OFF = 2.0  # seconds in which the rest of a body that is too large may still arrive
 FULL = "memorist.full"  # scope key: whether the request came over one connection too many
-UNREAD = (403, 408, 413)  # answers after which the rest of a body may still be on its way
 log = logging.getLogger("memorist.http")
 
 
@@ -266,26 +262,7 @@ class Answer:
             return
         if self.status:
             raise error
-        status, headers, body = told(error, self._id)
-        headers.append((b"content-length", str(len(body)).encode()))
-        await self({"type": "http.response.start", "status": status, "headers": headers})
-        await self({"type": "http.response.body", "body": body})
-
-
-def told(error: BaseException, request_id: str) -> tuple[int, list[tuple[bytes, bytes]], bytes]:
-    """An error as an answer: problem details, and the headers that go with them; whoever sends it adds its length."""
-    problem = wire.problem(error)
-    document = {
-        "type": f"urn:memorist:problem:{problem.code}", "title": problem.title, "status": problem.status,
-        "detail": problem.detail, "code": problem.code, "request_id": request_id,
-    }  # fmt: skip
-    body = json.dumps(document).encode()
-    headers = [(b"content-type", b"application/problem+json")]
-    after = getattr(error, "after", None) or (1 if problem.code in wire.COME_BACK else None)
-    headers += [(b"retry-after", str(max(1, round(after))).encode())] if after else []
-    headers += [(b"www-authenticate", b"Bearer")] if problem.status == 401 else []
-    headers += [(b"connection", b"close")] if problem.status in UNREAD else []
-    return problem.status, headers, body
+        await Reply.of_problem(error, self._id).sent(self)
 
 
 def _headers(scope: Mapping[str, Any]) -> dict[bytes, list[bytes]]:

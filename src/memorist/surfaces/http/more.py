@@ -24,7 +24,8 @@ from memorist.store.where import Where
 from memorist.surfaces import wire
 from memorist.surfaces.cli.watch import Recalls
 from memorist.surfaces.http.guard import Visitor
-from memorist.surfaces.http.verbs import Reply, pairs_of, read_json
+from memorist.surfaces.http.replies import Reply
+from memorist.surfaces.http.verbs import pairs_of, read_json
 from memorist.surfaces.http.work import Work
 from memorist.surfaces.wire import TurnedAway
 

@@ -11,8 +11,9 @@ from types import SimpleNamespace
 from typing import Any
 
 from memorist.commands import Verb
-from memorist.surfaces.http.guard import App, Receive, Send
-from memorist.surfaces.http.verbs import HttpCall, Reply
+from memorist.surfaces.http.guard import App, Receive
+from memorist.surfaces.http.replies import Reply, Send
+from memorist.surfaces.http.verbs import HttpCall
 from memorist.surfaces.wire import TurnedAway
 
 ONCE = {b"if-match": "If-Match", b"idempotency-key": "Idempotency-Key", b"content-type": "Content-Type"}
@@ -49,11 +50,7 @@ class Straight:
                 scope["memorist"],
             )
         )  # fmt: skip
-        headers = [(name.encode(), value.encode("latin-1")) for name, value in reply.headers.items()]
-        if reply.status != 304:
-            headers.append((b"content-length", str(len(reply.body)).encode()))
-        await send({"type": "http.response.start", "status": reply.status, "headers": headers})
-        await send({"type": "http.response.body", "body": reply.body})
+        await reply.sent(send)
 
     def _found(self, method: str, path: str) -> tuple[Verb, str, Mapping[str, str]] | None:
         verb = self._plain.get((method, path))

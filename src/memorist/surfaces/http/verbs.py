@@ -11,30 +11,28 @@ import json
 import re
 from collections import OrderedDict
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import reduce
 from pathlib import Path
 from typing import Any, NamedTuple
 from urllib.parse import parse_qsl, quote, urlencode
 
-import orjson
-
 from memorist import checks
 from memorist.commands import Verb
 from memorist.errors import Conflict, Invalid, MemoristError, OutOfScope
 from memorist.memory import Memory
-from memorist.noun import plain, spread
+from memorist.noun import plain
 from memorist.records import Draft, Outcome, Record, utc
 from memorist.remember.gate import draft_of
 from memorist.remember.turns import is_conversation
 from memorist.store.where import Order, order_of, type_of, value_of
 from memorist.surfaces import wire
-from memorist.surfaces.http.guard import Visitor, told
+from memorist.surfaces.http.guard import Visitor
 from memorist.surfaces.http.keys import ApiKey
+from memorist.surfaces.http.replies import JSON_TYPE, Reply
 from memorist.surfaces.http.work import ASKING, Work, lane_of, needs_notes
 from memorist.surfaces.wire import TurnedAway
 
-JSON_TYPE = "application/json"
 PAGED_FROM_FRONT = ("list", "sessions", "narratives", "tasks", "conflicts")  # pages start at the first entry
 PAGED_FROM_END = ("log", "timeline", "session.turns")  # the last ones, oldest first: the next page is what came before
 FURTHEST = {
@@ -65,32 +63,6 @@ class HttpCall:
     headers: Mapping[str, str]
     body: bytes
     visitor: Visitor
-
-
-@dataclass(frozen=True, slots=True)
-class Reply:
-    """An answer, ready to be sent."""
-
-    status: int
-    body: bytes
-    headers: Mapping[str, str] = field(default_factory=dict)
-
-    @classmethod
-    def of(cls, value: Any, status: int = 200, **headers: str) -> "Reply":
-        return cls(status, written(value), {"content-type": JSON_TYPE, **headers})
-
-    @classmethod
-    def of_problem(cls, error: BaseException, request_id: str) -> "Reply":
-        status, headers, body = told(error, request_id)
-        return cls(status, body, {name.decode(): value.decode() for name, value in headers})
-
-
-def written(value: Any) -> bytes:
-    """One of our values as JSON."""
-    try:
-        return orjson.dumps(value, default=spread, option=orjson.OPT_PASSTHROUGH_DATACLASS)
-    except orjson.JSONEncodeError:  # a lone surrogate, in a question that the answer repeats
-        return json.dumps(plain(value), separators=(",", ":")).encode()
 
 
 # ---------------------------------------------------------------- from a request to the facade and back

@@ -29,10 +29,11 @@ from memorist.surfaces import wire
 from memorist.surfaces.http.files import FilesBehind
 from memorist.surfaces.http.guard import ServerLimits, Visitor
 from memorist.surfaces.http.keys import ApiKey, KeyRing
+from memorist.surfaces.http.replies import Reply
 from memorist.surfaces.wire import TurnedAway
 
 if TYPE_CHECKING:
-    from memorist.surfaces.http.verbs import HttpCall, Reply
+    from memorist.surfaces.http.verbs import HttpCall
     from memorist.surfaces.http.workers import Workers
 
 G = TypeVar("G")  # an item of a gathering

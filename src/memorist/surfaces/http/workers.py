@@ -31,7 +31,8 @@ from memorist.noun import plain
 from memorist.store.nouns import Receipt
 from memorist.surfaces.http.guard import ServerLimits, Visitor
 from memorist.surfaces.http.keys import ApiKey, key_of
-from memorist.surfaces.http.verbs import HttpCall, Reply, answered
+from memorist.surfaces.http.replies import Reply
+from memorist.surfaces.http.verbs import HttpCall, answered
 from memorist.surfaces.http.work import Memories, Work
 from memorist.surfaces.wire import TurnedAway
 from memorist.upkeep.due import Slices
