@@ -84,7 +84,8 @@ class Meters:
             waiting.labels(lane.name).set_function(lambda lane=lane: lane.inside)  # type: ignore[misc]
         free = Gauge("memorist_disk_free_bytes", "Bytes left on the disk of the store.", registry=self.registry)
         free.set_function(lambda: work.disk.free or 0)
-        self.followers = Gauge("memorist_followers", "Clients that follow events.", registry=self.registry)
+        followers = Gauge("memorist_followers", "Clients that follow events.", registry=self.registry)
+        followers.set_function(work.followers.taken.total)
 
     def seen(self, route: str, status: int, seconds: float) -> None:
         self._requests.labels(route, str(status)).inc()
@@ -253,18 +254,7 @@ class Application:
         visitor = _visitor(request)
         follower = more.EventStream(self.work, visitor, project, None if said is None else int(said))
         await self.work.lanes["reading"].do(follower.must_be_let_in)
-        return _Following(follower.lines(), self._followed(visitor), media_type="text/event-stream")
-
-    def _followed(self, visitor: Visitor) -> Callable[[], None]:
-        """Takes one of the places for followers of events; returns the function that gives it back."""
-        give_back = self.work.followers.take(visitor)
-        self.figures.followers.inc()
-
-        def gone() -> None:
-            give_back()
-            self.figures.followers.dec()
-
-        return gone
+        return _Following(follower.lines(), self.work.followers.take(visitor), media_type="text/event-stream")
 
     async def _knowledge(self, request: Request) -> Response:
         visitor, query = _visitor(request), _query(request)
