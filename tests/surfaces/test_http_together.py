@@ -163,12 +163,12 @@ def test_what_waits_at_the_end_is_done() -> None:
 
     async def ends() -> None:
         lane = WorkLane.of("writing", 100)
-        gathering = Gathering[int, int](lane)
-        clients = [asyncio.ensure_future(gathering.do(number, together)) for number in range(30)]
+        gathering = Gathering[int, int](lane, together)
+        clients = [asyncio.ensure_future(gathering.do(number)) for number in range(30)]
         await asyncio.to_thread(begun.wait, 60)
         for client in clients:
             client.cancel()  # they are gone, and what they sent is not
-        gathering.close(together)
+        gathering.close()
         go.set()
         await asyncio.to_thread(lane.pool.shutdown)
 

@@ -75,7 +75,7 @@ async def perform(asked: HttpCall, work: Work, answers: "Answers") -> Reply:
         return await workers.answered(asked)
     lane = lane_of(asked.verb, len(asked.body))
     if (asked.verb.name, lane) == ("remember", "writing"):
-        return await work.notes.do(asked, lambda calls: answered_together(calls, work))
+        return await work.notes.do(asked)
     key = asked.headers.get("idempotency-key")
     if key is None or not asked.verb.writes or "key" in wire.parameters(asked.verb.name):
         return await work.lanes[lane].do(lambda: answered(asked, work))

@@ -104,29 +104,33 @@ class Gathering(Generic[G, T]):
     """Batches work that is cheaper done together: a thread of a lane takes all that is waiting, and each gets its own
     answer. Use it from the server's event loop only."""
 
-    def __init__(self, lane: WorkLane) -> None:
-        self._lane, self._running = lane, 0
+    def __init__(self, lane: WorkLane, together: Together[G, T]) -> None:
+        self._lane, self._together, self._running = lane, together, 0
         self._waiting: deque[tuple[G, asyncio.Future[T]]] = deque()
 
-    async def do(self, given: G, together: "Together[G, T]") -> T:
+    async def do(self, given: G) -> T:
         """Runs it with whatever else waits. It finishes even if the client goes away."""
         self._lane.take()
         answer: asyncio.Future[T] = asyncio.get_running_loop().create_future()
         answer.add_done_callback(self._lane.gone)
         self._waiting.append((given, answer))
         if self._running < GATHERINGS:
-            self._begin(together)
+            self._begin()
         return await asyncio.shield(answer)
 
-    def close(self, together: "Together[G, T]") -> None:
+    def close(self) -> None:
         """Lets the lane finish what still waits, for clients that are gone."""
         while self._waiting:
-            some = [self._waiting.popleft() for _ in range(min(MOST_TOGETHER, len(self._waiting)))]
-            self._lane.pool.submit(together, [given for given, _ in some])
+            self._lane.pool.submit(self._together, [given for given, _ in self._some()])
 
-    def _begin(self, together: "Together[G, T]") -> None:
-        some = [self._waiting.popleft() for _ in range(min(MOST_TOGETHER, len(self._waiting)))]
-        doing = asyncio.get_running_loop().run_in_executor(self._lane.pool, together, [given for given, _ in some])
+    def _some(self) -> list[tuple[G, "asyncio.Future[T]"]]:
+        """Takes those who waited longest."""
+        return [self._waiting.popleft() for _ in range(min(MOST_TOGETHER, len(self._waiting)))]
+
+    def _begin(self) -> None:
+        some = self._some()
+        given = [each for each, _ in some]
+        doing = asyncio.get_running_loop().run_in_executor(self._lane.pool, self._together, given)
         self._running += 1
 
         def end(doing: "asyncio.Future[Sequence[T | Exception]]") -> None:
@@ -139,7 +143,7 @@ class Gathering(Generic[G, T]):
                 else:
                     answer.set_result(each)
             if self._waiting:
-                self._begin(together)
+                self._begin()
 
         doing.add_done_callback(end)
 
@@ -413,7 +417,7 @@ class Work:
         self.sessions = Seats("sessions of MCP", limits.sessions, limits.sessions_of_key)
         self.calls = Seats("calls by MCP", limits.calls, limits.calls_of_key)
         self.lanes = {name: WorkLane.of(name, limits.waiting) for name in THREADS}
-        self.notes: Gathering[HttpCall, Reply] = Gathering(self.lanes["writing"])
+        self.notes: Gathering[HttpCall, Reply] = Gathering(self.lanes["writing"], self._remembered)
         self.disk = Disk(memories.path, memories)
         self._asking, self._asked, self._health = asyncio.Lock(), -HEALTH_LOOK, dict[str, str]()
         self.spools = 0  # imports in progress
@@ -445,13 +449,16 @@ class Work:
 
     def close(self) -> None:
         """Finishes work in progress, and closes."""
-        from memorist.surfaces.http.verbs import answered_together
-
-        self.notes.close(lambda calls: answered_together(calls, self))
+        self.notes.close()
         for lane in self.lanes.values():
             lane.pool.shutdown(wait=True)
         self.files.close()
         self.memories.close()
+
+    def _remembered(self, calls: "Sequence[HttpCall]") -> list[Reply | Exception]:
+        from memorist.surfaces.http.verbs import answered_together
+
+        return answered_together(calls, self)
 
     async def health_lately(self) -> dict[str, str]:
         """Health, at most a second old: anybody may ask, as often as they like, without taking a place in a lane."""
