@@ -17,12 +17,12 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from memorist.commands import Verb
 from memorist.errors import Invalid, MemoristError
 from memorist.memory import Memory
+from memorist.project import resolve_project
 from memorist.store.nouns import Receipt
 from memorist.store.room import SERVERS_LEAVE
 from memorist.surfaces import wire
@@ -48,7 +48,6 @@ GATHERINGS = 2  # threads that take what waits together: while one computes vect
 MOST_TOGETHER = 8  # requests of one transaction: others wait for it, and as many get vectors of a slow model at once
 DISK_LOOK = 1.0  # seconds between two looks at the disk
 HEALTH_LOOK = 1.0  # seconds for which an answer about health stays valid
-IN_RAM = ":memory:"
 log = logging.getLogger("memorist.http")
 
 
@@ -155,33 +154,28 @@ class _Open:
     retired: bool = False  # its last user closes it
     opening: threading.Lock = field(default_factory=threading.Lock)
 
-    def close(self) -> None:
-        if self.memory is not None:
-            self.memory.close()
-
 
 class Memories:
     """The open memories of one store, by space and project. When there are too many, the least recently used are
-    closed. `usual` is how many bytes of the disk stay free unless the settings say otherwise; `least_free` is the
+    closed. `leave` is how many bytes of the disk stay free unless the settings say otherwise; `least_free` is the
     number in force."""
 
     kind: type[Memory] = Memory
 
     def __init__(
-        self, db: str | None, project: str | None, space: str | None, most: int, usual: int = SERVERS_LEAVE
+        self, db: str | None, project: str | None, space: str | None, most: int, leave: int = SERVERS_LEAVE
     ) -> None:
-        self._db, self._most, self._usual = db, most, usual
+        self._db, self._most, self._leave = db, most, leave
         self._lock = threading.Lock()
         self._open: OrderedDict[tuple[str, str], _Open] = OrderedDict()
         self._inbox: deque[tuple[Visitor, str | None, Sequence[Mapping[str, Any]]]] = deque()
         self._noting = threading.Lock()
         self._ending: list[threading.Thread] = []  # threads that close memories of a busy store
         self._own = (project, space)
-        self._first: tuple[str, str] | None = None
         first = self._made(project, space)
-        self._first = (first.space, str(first.project.scope))
-        self.usual = str(first.project.scope)
-        self.space, self.path, self.in_ram = first.space, first._tools.store.path, first._tools.store.path is None
+        self._first = first.space, str(first.project.scope)
+        self.space, self.usual = self._first
+        self.path = first._tools.store.path
         self._open[self._first] = _Open(first)
 
     @property
@@ -209,16 +203,16 @@ class Memories:
     def _seen_by(self, visitor: Visitor, project: str | None) -> Iterator[Memory]:
         key = visitor.key
         if key is None:
-            with self._held(self.space, self._named(project)) as memory:
-                yield memory.through(replace(memory.access, origin="agent", surface="http"))
+            scope = self.usual if project is None else str(resolve_project(project, None).scope)
+            with self.kept_by_server(self.space, scope) as memory:
+                yield memory
             return
-        scope = key.project(project, self.usual)
-        with self._held(key.space, scope) as memory:
+        with self._held(key.space, key.project(project, self.usual)) as memory:
             yield memory.through(key.access(str(memory.project.scope)))
 
     @contextmanager
     def kept_by_server(self, space: str, scope: str) -> Iterator[Memory]:
-        """The memory of a project for the server's own work there, whoever caused it."""
+        """The memory of a project with the server's own rights: for its own work there, and for visitors without a key."""
         with self._held(space, scope) as memory:
             yield memory.through(replace(memory.access, origin="agent", surface="http"))
 
@@ -252,11 +246,6 @@ class Memories:
         except Exception:  # must not fail an unrelated request
             log.exception("%d lines of the recall log were given up", len(notes))
 
-    def _named(self, project: str | None) -> str:
-        from memorist.project import resolve_project
-
-        return self.usual if project is None else str(resolve_project(project, None).scope)
-
     @contextmanager
     def _held(self, space: str, project: str) -> Iterator[Memory]:
         entry = self._take(space, project)
@@ -269,14 +258,14 @@ class Memories:
             self._give_back(entry)
 
     def _opened(self, space: str, project: str) -> Memory:
-        if self.in_ram:
+        if self.path is None:
             raise Invalid("a store in RAM is served for one project in one space only")
         named, there = self._own if (space, project) == self._first else (project, space)
         return self._made(named, there)
 
     def _made(self, project: str | None, space: str | None) -> Memory:
         memory = self.kind(self._db, project=project, space=space)
-        self.least_free = memory._writer.room.leave(self._usual)
+        self.least_free = memory._writer.room.leave(self._leave)
         return memory
 
     def _take(self, space: str, project: str) -> _Open:
@@ -293,12 +282,15 @@ class Memories:
     def _put_away(self, entry: _Open) -> None:
         """Closes a memory that is no longer used. If the store is too busy, a thread of its own waits to write the
         rest."""
-        if entry.memory is not None and entry.memory._writer.waiting:
-            entry.memory._writer.flush()
-        if entry.memory is None or not entry.memory._writer.waiting:
-            entry.close()
+        memory = entry.memory
+        if memory is None:
             return
-        ending = threading.Thread(target=entry.close, name="memorist-closing")
+        if memory._writer.waiting:
+            memory._writer.flush()
+        if not memory._writer.waiting:
+            memory.close()
+            return
+        ending = threading.Thread(target=memory.close, name="memorist-closing")
         ending.start()
         with self._lock:
             self._ending = [*(each for each in self._ending if each.is_alive()), ending]
@@ -325,7 +317,7 @@ class Memories:
 
     def reopen(self) -> None:
         """Makes every memory open again with the current settings; those in use once they are free."""
-        if not self.in_ram:
+        if self.path is not None:
             self._retire()
 
     def close(self) -> None:
@@ -350,7 +342,6 @@ class Memories:
 class Disk:
     """Whether there is room to write. Low disk space is checked again soon; reads continue meanwhile."""
 
-    path: Path | None
     memories: Memories
     _looked: float = -DISK_LOOK
     _free: int = 0
@@ -359,11 +350,12 @@ class Disk:
     @property
     def free(self) -> int | None:
         """Free bytes; None for a store that is not in a file."""
-        if self.path is None:
+        path = self.memories.path
+        if path is None:
             return None
         with self._lock:
             if time.monotonic() - self._looked >= DISK_LOOK:
-                self._free, self._looked = shutil.disk_usage(self.path.parent).free, time.monotonic()
+                self._free, self._looked = shutil.disk_usage(path.parent).free, time.monotonic()
             return self._free
 
     @property
@@ -418,7 +410,7 @@ class Work:
         self.calls = Seats("calls by MCP", limits.calls, limits.calls_of_key)
         self.lanes = {name: WorkLane.of(name, limits.waiting) for name in THREADS}
         self.notes: Gathering[HttpCall, Reply] = Gathering(self.lanes["writing"], self._remembered)
-        self.disk = Disk(memories.path, memories)
+        self.disk = Disk(memories)
         self._asking, self._asked, self._health = asyncio.Lock(), -HEALTH_LOOK, dict[str, str]()
         self.spools = 0  # imports in progress
         self.files = FilesBehind(memories)
