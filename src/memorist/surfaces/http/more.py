@@ -25,7 +25,7 @@ from memorist.surfaces import wire
 from memorist.surfaces.cli.watch import Recalls
 from memorist.surfaces.http.guard import Visitor
 from memorist.surfaces.http.replies import Reply
-from memorist.surfaces.http.verbs import pairs_of, read_json
+from memorist.surfaces.http.verbs import read_json, taken_from
 from memorist.surfaces.http.work import Work
 from memorist.surfaces.wire import TurnedAway
 
@@ -62,13 +62,10 @@ SLOWEST = 60.0  # seconds that a client may take for a chunk: each export holds 
 
 def query_of(query: str, *known: str) -> tuple[str | None, dict[str, str]]:
     """The project and the other arguments of a query, each given once and under a known name."""
-    found: dict[str, str] = {}
-    for name, value in pairs_of(query):
-        if name not in (*known, "project"):
-            raise Invalid(f"{name!r:.60} is no part of this query; it takes {', '.join((*known, 'project'))}")
-        if name in found:
-            raise Invalid(f"{name} was given more than once; it takes one value")
-        found[name] = value
+    names = (*known, "project")
+    found, rest = taken_from(query, *names)
+    if rest:
+        raise Invalid(f"{rest[0][0]!r:.60} is no part of this query; it takes {', '.join(names)}")
     return found.pop("project", None), found
 
 

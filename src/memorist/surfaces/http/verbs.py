@@ -99,9 +99,7 @@ async def _once(asked: HttpCall, key: str, work: Work, answers: "Answers") -> Re
 def answered(asked: HttpCall, work: Work) -> Reply:
     """Reads the request, calls the verb and writes the answer. Runs in a thread."""
     try:
-        project, cursor, given = _said(asked, work.limits.depth)
-        arguments = wire.arguments(asked.verb.name, given)
-        _bounded(asked, arguments, work)
+        project, cursor, arguments = _said(asked, work)
         with work.memories.seen_by(asked.visitor, project, needs_notes(asked.verb)) as memory:
             if _is_paged(asked, arguments):
                 return _page(asked, memory, arguments, cursor)
@@ -128,9 +126,7 @@ def answered_together(calls: Sequence[HttpCall], work: Work) -> "list[Reply | Ex
     notes: dict[tuple[ApiKey | None, str | None], list[_Note]] = {}
     for place, asked in enumerate(calls):
         try:
-            project, _, given = _said(asked, work.limits.depth)
-            arguments = wire.arguments(asked.verb.name, given)
-            _bounded(asked, arguments, work)
+            project, _, arguments = _said(asked, work)
             if is_conversation(arguments["text"]):
                 replies[place] = answered(asked, work)
             else:
@@ -207,27 +203,29 @@ def _tags(header: str) -> list[str]:
 # ---------------------------------------------------------------- what it says
 
 
-def _said(asked: HttpCall, depth: int) -> tuple[str | None, str | None, dict[str, Any]]:
-    """The project it is about, the cursor, and the arguments of the verb."""
-    around, rest = _around(asked)
+def _said(asked: HttpCall, work: Work) -> tuple[str | None, str | None, dict[str, Any]]:
+    """The project it is about, the cursor, and the arguments of the verb, checked."""
+    paged, depth = asked.verb.name in (*PAGED_FROM_FRONT, *PAGED_FROM_END), work.limits.depth
+    around, rest = taken_from(asked.query, "project", *(["cursor"] if paged else []))
     given = _in_body(asked, rest, depth) if asked.method not in ("GET", "DELETE") else _in_query(asked, rest, depth)
     if lacking := [name for name in asked.verb.lacks if name in given]:
         raise Invalid(f"{asked.method} only reads, and takes no {lacking[0]}; send it by {asked.verb.http}")
-    return around.get("project"), around.get("cursor"), _with_headers(asked, _placed(asked, given))
+    arguments = wire.arguments(asked.verb.name, _with_headers(asked, _placed(asked, given)))
+    _bounded(asked, arguments, work)
+    return around.get("project"), around.get("cursor"), arguments
 
 
-def _around(asked: HttpCall) -> tuple[dict[str, str], list[tuple[str, str]]]:
-    """What a query says of the project and of the page, and the rest of it."""
-    paged = asked.verb.name in (*PAGED_FROM_FRONT, *PAGED_FROM_END)
-    names, around, rest = ("project", "cursor") if paged else ("project",), dict[str, str](), []
-    for name, value in pairs_of(asked.query):
-        if name in around:  # a slip must not decide where something is written
+def taken_from(query: str, *names: str) -> tuple[dict[str, str], list[tuple[str, str]]]:
+    """The values that a query gives these names, each once, and the rest of it."""
+    found, rest = dict[str, str](), list[tuple[str, str]]()
+    for name, value in pairs_of(query):
+        if name in found:  # a slip must not decide where something is written
             raise Invalid(f"{name} was given more than once; it takes one value")
         if name in names:
-            around[name] = value
+            found[name] = value
         else:
             rest.append((name, value))
-    return around, rest
+    return found, rest
 
 
 def _in_body(asked: HttpCall, rest: list[tuple[str, str]], depth: int) -> dict[str, Any]:
@@ -444,7 +442,7 @@ def _question(asked: HttpCall) -> str:
 
 
 def _link(asked: HttpCall, cursor: str) -> str:
-    pairs = [(name, value) for name, value in parse_qsl(asked.query, keep_blank_values=True) if name != "cursor"]
+    pairs = [pair for pair in pairs_of(asked.query) if pair[0] != "cursor"]
     return f'<{quote(asked.path)}?{urlencode([*pairs, ("cursor", cursor)])}>; rel="next"'
 
 
