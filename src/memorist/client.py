@@ -137,31 +137,29 @@ def _sendable(value: Any, parameter: inspect.Parameter, name: str) -> Any:
 
 
 def _told(value: Any) -> Any:
-    write = next((write for kind, write in WRITERS if isinstance(value, kind)), plain)
-    return _spoken(value) if write is plain and hasattr(value, "content") else write(value)
+    return next(write for kind, write in WRITERS if isinstance(value, kind))(value)
 
 
 def _drafted(draft: Draft) -> dict[str, Any]:
     return {name: each for name, each in plain(draft).items() if each not in (None, "", [], {}, False)}
 
 
-def _spoken(message: Any) -> dict[str, Any]:
-    """A message object as a dict."""
+def _spoken(message: Any) -> Any:
+    """A message object as a dict; any other value as it is always written."""
+    if not hasattr(message, "content"):
+        return plain(message)
     return {part: _told(getattr(message, part)) for part in SPOKEN if getattr(message, part, None) is not None}
 
 
-def _listed(values: Iterable[Any]) -> list[Any]:
-    return [_told(each) for each in values]
-
-
 WRITERS: tuple[tuple[Any, Callable[[Any], Any]], ...] = (
-    (str | bytes, lambda text: plain(text)),
+    (str | bytes, plain),
     (Record | Hit | Outcome, lambda memory: memory.id),
     (Draft, _drafted),
     (os.PathLike, os.fspath),
     (date, iso),
     (Mapping, lambda given: {str(name): _told(each) for name, each in given.items()}),
-    (Iterable, _listed),
+    (Iterable, lambda values: [_told(each) for each in values]),
+    (object, _spoken),
 )  # by type, the first that fits
 
 
