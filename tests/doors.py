@@ -16,6 +16,7 @@ import httpx2
 from memorist import AsyncClient, AsyncMemory, Client, Memory
 from memorist.commands import VERBS
 from memorist.errors import MemoristError
+from memorist.noun import plain
 from memorist.surfaces import wire
 from memorist.surfaces.cli import app
 from memorist.surfaces.cli.arguments import SEVERAL, Option
@@ -100,7 +101,7 @@ def _own(call: Callable[[str, Mapping[str, Any]], Any]) -> Call:
 
     def told(verb: str, given: Mapping[str, Any]) -> Any:
         try:
-            return wire.result(call(verb, given))
+            return plain(call(verb, given))
         except MemoristError as problem:
             raise Problem(problem.code, str(problem)) from problem
 

@@ -11,6 +11,7 @@ import httpx2
 from memorist import Memory
 from memorist.commands import SESSION_PARTS, VERBS
 from memorist.errors import MemoristError
+from memorist.noun import plain
 from memorist.surfaces import wire
 
 
@@ -32,7 +33,7 @@ class Server:
         try:
             answer = self._called(request)
             added = request.method == "POST" and getattr(answer, "outcome", "") == "added"
-            return httpx2.Response(201 if added else 200, json=wire.result(answer))
+            return httpx2.Response(201 if added else 200, json=plain(answer))
         except MemoristError as error:
             said = wire.problem(error)
             return httpx2.Response(said.status, json={"code": said.code, "detail": said.detail})

@@ -12,6 +12,7 @@ from jsonschema import Draft202012Validator
 from memorist import Memory, errors
 from memorist.commands import SESSION_PARTS, VERBS
 from memorist.errors import Conflict, Invalid, MemoristError, NotFound, OutOfScope, StoreUnavailable
+from memorist.noun import plain
 from memorist.records import Context, Hit, Outcome, Recall, Record, Report
 from memorist.surfaces import wire
 
@@ -67,7 +68,7 @@ def test_what_the_schema_allows_is_taken_and_nothing_else(argument: tuple[str, s
     verb, name = argument
     whole = wire.schema(verb)
     allowed = Draft202012Validator(whole["properties"][name]).is_valid(value)
-    others = {each: _any(whole["properties"][each]) for each in wire.needed(verb) if each != name}
+    others = {each: _any(whole["properties"][each]) for each in wire.schema(verb)["required"] if each != name}
     try:
         read = wire.arguments(verb, {**others, name: value})
     except Invalid as problem:
@@ -119,7 +120,7 @@ def test_of_many_memories_the_wrong_one_is_named_by_its_place() -> None:
 
 @pytest.mark.parametrize(("verb", "name"), [("recall", "as_of"), ("timeline", "around"), ("remember", "at")])
 def test_a_time_in_words_is_the_moment_when_it_begins(verb: str, name: str) -> None:
-    first = {each: "words" for each in wire.needed(verb)}
+    first = {each: "words" for each in wire.schema(verb)["required"]}
     midnight = (datetime.now() - timedelta(days=1)).replace(hour=0, minute=0, second=0, microsecond=0)
     assert wire.arguments(verb, {**first, name: "yesterday"})[name] in (
         midnight.astimezone(UTC),
@@ -152,7 +153,7 @@ def done(memory: Memory, verb: str, **given: Any) -> Any:
 
 def back(verb: str, answer: Any) -> Any:
     """The answer through JSON."""
-    return wire.noun(wire.returns(verb), json.loads(json.dumps(wire.result(answer), allow_nan=False)))
+    return wire.noun(wire.returns(verb), json.loads(json.dumps(plain(answer), allow_nan=False)))
 
 
 CALLS: list[tuple[str, dict[str, Any]]] = [
@@ -209,7 +210,7 @@ def test_an_answer_comes_back_from_json_as_it_was_and_fits_its_schema(
     answer = done(memory, verb, **given)
     assert back(verb, answer) == answer
     schema, nouns = wire.answers(verb, "#/$defs/")
-    Draft202012Validator({**schema, "$defs": nouns}).validate(json.loads(json.dumps(wire.result(answer))))
+    Draft202012Validator({**schema, "$defs": nouns}).validate(json.loads(json.dumps(plain(answer))))
 
 
 def test_a_recall_from_json_behaves_like_the_facades(memory: Memory) -> None:
@@ -257,7 +258,7 @@ def test_a_session_of_a_user_is_reached_by_naming_the_user(memory: Memory) -> No
 
 
 def test_an_empty_context_is_false_after_json_too() -> None:
-    assert not wire.noun(Context, wire.result(Context("", empty_because="nothing fits")))
+    assert not wire.noun(Context, plain(Context("", empty_because="nothing fits")))
 
 
 # ---------------------------------------------------------------- errors

@@ -4,8 +4,7 @@ command line uses it.
     arguments(verb, given)   a JSON object as the keyword arguments of a verb; each refusal names the field
     schema(verb)             the JSON schema of that object
     call(memory, verb, …)    the verb itself; `session.turn` and the like are the parts of a session (`commands.SESSION_PARTS`)
-    result(value)            an answer as JSON values, as the command line prints it with `--json`
-    returns(verb), noun      the type of a verb's answer, and such an answer rebuilt from JSON
+    returns(verb), noun      the type of a verb's answer, and such an answer rebuilt from JSON (`noun.plain` wrote it)
     problem(error), raised   an error as status, code and words, and the error rebuilt
 
 Everything is read from the signatures and annotations of `Memory` and `Session`, so that an argument added there is
@@ -29,7 +28,6 @@ from memorist import errors
 from memorist.commands import ARGUMENTS, SESSION_PARTS, VERBS, meaning
 from memorist.errors import Invalid, MemoristError, NotFound, OutOfScope, StoreUnavailable, meant, unavailable
 from memorist.kinds import KEPT_BY
-from memorist.noun import plain
 from memorist.text.visible import quoted
 
 if TYPE_CHECKING:
@@ -171,20 +169,16 @@ def _joined(simple: list[str], others: list[Schema]) -> Schema:
 @cache
 def schema(verb: str) -> Schema:
     """The JSON schema of a verb's arguments."""
-    found: dict[str, Schema] = {}
-    for name, each in parameters(verb).items():
+    takes, found = parameters(verb), dict[str, Schema]()
+    for name, each in takes.items():
         said = _about(verb, name)
         default = {} if each.default in (each.empty, None, ()) else {"default": each.default}
         found[name] = _schema(_annotation(each)) | ({"description": said} if said else {}) | default
-    return {"type": "object", "properties": found, "required": needed(verb), "additionalProperties": False}
-
-
-def needed(verb: str) -> list[str]:
-    """The required arguments."""
-    return _needed(parameters(verb))
+    return {"type": "object", "properties": found, "required": _needed(takes), "additionalProperties": False}
 
 
 def _needed(takes: Mapping[str, inspect.Parameter]) -> list[str]:
+    """The required arguments."""
     return [name for name, each in takes.items() if each.default is each.empty and each.kind is not each.VAR_POSITIONAL]
 
 
@@ -440,11 +434,6 @@ def without_places(verb: str, value: Any) -> Any:
     return {name: fact for name, fact in value.items() if name not in OF_THE_MACHINE}
 
 
-def result(value: Any) -> Any:
-    """An answer as JSON values: dicts, lists, texts and numbers."""
-    return plain(value)
-
-
 @cache
 def returns(verb: str) -> Any:
     """The type of a verb's answer. A session is answered with its record."""
@@ -472,7 +461,7 @@ def _fields(kind: Hashable) -> dict[str, Any]:
 
 
 def noun(kind: Any, data: Any) -> Any:
-    """Rebuilds one of our values from JSON: what `result` wrote of a `kind`, such as Recall or list[Record]."""
+    """Rebuilds one of our values from JSON: what `noun.plain` wrote of a `kind`, such as Recall or list[Record]."""
     return None if data is None else AGAIN.get(_sort(kind), _made)(kind, data)
 
 
@@ -521,7 +510,7 @@ def answers(verb: str, refs: str = "#/components/schemas/") -> tuple[Schema, dic
 
 
 def shape(kind: Any, nouns: dict[str, Schema], refs: str) -> Schema:
-    """The JSON schema of what `result` writes of that kind; nouns are added to `nouns` and referenced."""
+    """The JSON schema of what `noun.plain` writes of that kind; nouns are added to `nouns` and referenced."""
     sort, inner = _sort(kind), get_args(kind)
     if sort == "noun":
         _add(kind, nouns, refs)

@@ -310,7 +310,7 @@ async def bring(body: AsyncIterator[bytes], type: str, query: str, visitor: Visi
                 files = [Source(file, name, sent=True)]
                 done = transfer.import_files(memory, files, scope=scope, dry_run=dry_run, document=document)
                 work.files.wrote(memory)
-                return Reply.of(_called(wire.result(done), str(file), name))
+                return Reply.of(_called(plain(done), str(file), name))
 
         return await work.lanes["long"].do(take)
 
@@ -362,8 +362,8 @@ def knowledge(work: Work, visitor: Visitor, project: str, query: str) -> Reply:
         where = {"scope": str(memory.project.scope), **from_files, **kind}
         if "query" in said:
             found = memory.recall(said["query"], search="items", limit=most, where=where)
-            return Reply.of([wire.result(hit.record) for hit in found])
-        return Reply.of(wire.result(memory.list(where, limit=most)))
+            return Reply.of([plain(hit.record) for hit in found])
+        return Reply.of(plain(memory.list(where, limit=most)))
 
 
 def tool_named(type: str | None, body: bytes, depth: int) -> tuple[str, dict[str, Any]]:

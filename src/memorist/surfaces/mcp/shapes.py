@@ -8,6 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from types import MappingProxyType
 from typing import Any
 
+from memorist.noun import plain
 from memorist.records import Context, Event, Hit, Outcome, Recall, Record, Report
 from memorist.remember.conflicts import NEW
 from memorist.seeds.associative import ActionAnswer
@@ -15,7 +16,6 @@ from memorist.seeds.hebbian import Narratives, Rows
 from memorist.session.session import Ingested
 from memorist.session.tasks import status_of
 from memorist.session.window import Window
-from memorist.surfaces import wire
 from memorist.text.injection import LABEL, suspect
 from memorist.text.visible import visible
 
@@ -116,7 +116,7 @@ def _memory(record: Record, home: str) -> dict[str, Any]:
         "updated": times.updated.isoformat(timespec="seconds"),
         "valid_from": times.valid_from and times.valid_from.isoformat(),
         "valid_to": times.valid_to and times.valid_to.isoformat(),
-        "data": wire.result(record.data),
+        "data": plain(record.data),
         "reason": record.reason,
         "superseded_by": record.superseded_by,
         "from": {
@@ -192,7 +192,7 @@ def _context(made: Context, home: str) -> dict[str, Any]:
 
 def _window(made: Window, home: str) -> dict[str, Any]:
     """The messages and their size, without the panes that repeat them."""
-    told = {name: wire.result(getattr(made, name)) for name in ("state", "because", "tokens", "ask", "receipt")}
+    told = {name: plain(getattr(made, name)) for name in ("state", "because", "tokens", "ask", "receipt")}
     said = [{name: each for name, each in message.items() if each is not None} for message in made.messages]
     return {"messages": said, **lean(told)}
 
@@ -200,15 +200,15 @@ def _window(made: Window, home: str) -> dict[str, Any]:
 def _events(found: list[Event], home: str) -> dict[str, Any]:
     """Lines of the journal, without digests and previous values."""
     told = ("verb", "record", "at", "actor", "surface", "because", "batch", "seq")
-    return {"events": [lean({name: wire.result(getattr(event, name)) for name in told}) for event in found]}
+    return {"events": [lean({name: plain(getattr(event, name)) for name in told}) for event in found]}
 
 
 def _any(value: Any, home: str) -> dict[str, Any]:
     """A verb without a shape of its own: as on the other surfaces, without empty values."""
     if isinstance(value, Outcome | Report) or (isinstance(value, list) and value and isinstance(value[0], Outcome)):
         return _outcome(value, home)
-    plain = lean(wire.result(value))
-    return plain if isinstance(plain, dict) else {"result": plain}
+    told = lean(plain(value))
+    return told if isinstance(told, dict) else {"result": told}
 
 
 # ---------------------------------------------------------------- shapes of others
