@@ -17,7 +17,7 @@ from memorist.errors import Invalid, OutOfScope
 from memorist.surfaces.http.guard import Visitor
 from memorist.surfaces.http.keys import ANY_PROJECT, ApiKey
 from memorist.surfaces.mcp import tools
-from memorist.surfaces.mcp.projects import NOWHERE, Served, asked_by, scope_asked, seen
+from memorist.surfaces.mcp.projects import NOWHERE, Served, scope_asked, seen
 from memorist.surfaces.mcp.server import McpDoor, may_have_session, over_http
 from memorist.text.visible import quoted
 
@@ -54,7 +54,7 @@ class SharedProjects:
         real = scope in (own, *named) if key is None else _is_for(key, scope)
         if not real and key is not None:
             visitor = Visitor(visitor.request_id, replace(key, projects=(ANY_PROJECT,)))
-        with memories.seen_by(visitor, asked_by(scope, memories.usual) if real else NOWHERE) as memory:
+        with memories.seen_by(visitor, scope if real else NOWHERE) as memory:
             yield seen(memory, scope, real, self._reader)
 
     async def do(self, work: Callable[[], Any], lane: str) -> Any:

@@ -103,7 +103,7 @@ class Projects:
         opened = self._opened()
         scope = scope_asked(asked, opened.usual)
         real = self._every or scope in (opened.usual, *self._names)
-        with opened.seen_by(Visitor(""), asked_by(scope, opened.usual) if real else NOWHERE) as memory:
+        with opened.seen_by(Visitor(""), scope if real else NOWHERE) as memory:
             yield seen(memory, scope, real, self._reader)
 
     async def do(self, work: Callable[[], Any], lane: str) -> Any:
@@ -129,11 +129,6 @@ def scope_asked(asked: Any, usual: str) -> str:
     if not isinstance(asked, str):
         raise Invalid(f"project must be the name of a project, not {quoted(asked)}")
     return str(resolve_project(asked, None).scope)
-
-
-def asked_by(scope: str, usual: str) -> str | None:
-    """The name to ask for a project by: None for the usual one, because it may be known by its folder."""
-    return None if scope == usual else scope
 
 
 def seen(memory: Memory, scope: str, real: bool, reader: bool) -> Served:
