@@ -148,7 +148,7 @@ class Calls:
 
     def _said(self, gives: str, value: Any, served: Served, takes: Container[str]) -> ToolAnswer:
         value = _numbered(value, served.memory) if isinstance(value, Report) else value
-        said = _fitted_answer(shapes.SHAPES[gives](value, served.memory.home), self._offered, takes)
+        said = _fitted_answer(shapes.SHAPES[gives].write(value, served.memory.home), self._offered, takes)
         if gives == "sessions":
             _count_turns(said["memories"], value, served.memory)
         if not served.real:

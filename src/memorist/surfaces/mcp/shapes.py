@@ -6,7 +6,7 @@ Invisible characters are written out, as in a prompt, and unverified texts are m
 
 from collections.abc import Callable, Mapping, Sequence
 from types import MappingProxyType
-from typing import Any
+from typing import Any, NamedTuple
 
 from memorist.noun import plain
 from memorist.records import Context, Event, Hit, Outcome, Recall, Record, Report
@@ -24,35 +24,8 @@ TITLE_LENGTH = 80  # characters of a text that serve as its title
 
 _TEXT = {"type": "string"}
 _ID = {"type": "integer"}
-_ITEM = {"type": "object", "properties": {"text": _TEXT, "id": _ID}}
-_LIST = {"type": "array", "items": _ITEM}
-
-
-def _schema(**properties: Any) -> dict[str, Any]:
-    """The fields of an answer. Every answer has the project, but the schemas omit it: it would cost a model 90 tokens
-    more for the list of tools in every conversation."""
-    return {"type": "object", "properties": properties}
-
-
-SCHEMAS: Mapping[str, dict[str, Any]] = MappingProxyType(
-    {
-        "hits": _schema(hits=_LIST),
-        "near": _schema(hits=_LIST),
-        "memory": _schema(text=_TEXT, id=_ID),
-        "outcome": _schema(outcome=_TEXT, id=_ID),
-        "context": _schema(text=_TEXT, ids={"type": "array"}),
-        "records": _schema(memories={"type": "array"}),
-        "sessions": _schema(memories={"type": "array"}),
-        "ingested": _schema(session=_TEXT, added=_ID, known=_ID, ids={"type": "array"}),
-        "window": _schema(messages={"type": "array"}),
-        "events": _schema(events={"type": "array"}),
-        "said": _schema(text=_TEXT),
-        "graph": _schema(entities={"type": "array"}, relations={"type": "array"}),
-        "results": _schema(results={"type": "array", "items": {"type": "object"}}),
-        "fetched": _schema(id=_TEXT, title=_TEXT, text=_TEXT, url=_TEXT, metadata={"type": "object"}),
-        "any": {"type": "object"},
-    }
-)
+_HITS = {"type": "array", "items": {"type": "object", "properties": {"text": _TEXT, "id": _ID}}}
+_LIST = {"type": "array"}
 
 
 def lean(value: Any) -> Any:
@@ -247,11 +220,39 @@ def _fetched(record: Record, home: str) -> dict[str, Any]:
     return {**_entry(record), "text": visible(record.text), "metadata": metadata}
 
 
-# Each turns a value into an answer; the scope it gets is the one that need not be named.
-SHAPES: Mapping[str, Callable[[Any, str], dict[str, Any]]] = MappingProxyType(
+# ---------------------------------------------------------------- the table
+
+
+class AnswerShape(NamedTuple):
+    """What an answer looks like: how a value becomes one, and its schema. The scope that the function gets is the one
+    that need not be named."""
+
+    write: Callable[[Any, str], dict[str, Any]]
+    schema: dict[str, Any]
+
+
+def _shape(write: Callable[[Any, str], dict[str, Any]], **fields: Any) -> AnswerShape:
+    """Every answer has the project, but the schemas omit it: it would cost a model 90 tokens more for the list of tools
+    in every conversation."""
+    return AnswerShape(write, {"type": "object", "properties": fields})
+
+
+SHAPES: Mapping[str, AnswerShape] = MappingProxyType(
     {
-        "hits": _hits, "near": _near, "memory": _memory, "outcome": _outcome, "context": _context, "records": _records,
-        "sessions": _records, "ingested": _ingested, "window": _window,
-        "events": _events, "said": _said, "graph": _graph, "results": _results, "fetched": _fetched, "any": _any,
+        "hits": _shape(_hits, hits=_HITS),
+        "near": _shape(_near, hits=_HITS),
+        "memory": _shape(_memory, text=_TEXT, id=_ID),
+        "outcome": _shape(_outcome, outcome=_TEXT, id=_ID),
+        "context": _shape(_context, text=_TEXT, ids=_LIST),
+        "records": _shape(_records, memories=_LIST),
+        "sessions": _shape(_records, memories=_LIST),
+        "ingested": _shape(_ingested, session=_TEXT, added=_ID, known=_ID, ids=_LIST),
+        "window": _shape(_window, messages=_LIST),
+        "events": _shape(_events, events=_LIST),
+        "said": _shape(_said, text=_TEXT),
+        "graph": _shape(_graph, entities=_LIST, relations=_LIST),
+        "results": _shape(_results, results={"type": "array", "items": {"type": "object"}}),
+        "fetched": _shape(_fetched, id=_TEXT, title=_TEXT, text=_TEXT, url=_TEXT, metadata={"type": "object"}),
+        "any": AnswerShape(_any, {"type": "object"}),
     }
-)  # fmt: skip
+)

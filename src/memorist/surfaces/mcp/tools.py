@@ -61,7 +61,7 @@ class Tool:
 
     @property
     def output(self) -> dict[str, Any]:
-        return shapes.SCHEMAS[self.gives]
+        return shapes.SHAPES[self.gives].schema
 
 
 def _typed(schema: Mapping[str, Any], said: str) -> dict[str, Any]:
