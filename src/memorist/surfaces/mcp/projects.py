@@ -70,8 +70,7 @@ class Places(Protocol):
 
 
 class Projects:
-    """The projects of a server for one client, on one store. `enter` changes the directory, once, to the client's
-    folder."""
+    """The projects of a server for one client, on one store."""
 
     def __init__(
         self,
@@ -80,9 +79,8 @@ class Projects:
         names: Sequence[str] = (),
         every: bool = False,
         reader: bool = False,
-        enter: Callable[[Path], None] = os.chdir,
     ) -> None:
-        self._db, self._space, self._every, self._reader, self._enter = db, space, every, reader, enter
+        self._db, self._space, self._every, self._reader = db, space, every, reader
         self._names = {str(resolve_project(name, None).scope) for name in names}
         self._first = names[0] if names else None
         self._lock = threading.Lock()
@@ -94,9 +92,10 @@ class Projects:
         return self._first is None and self._db is None and self._memories is None
 
     def settle(self, folder: Path | None) -> None:
+        """Changes to the client's folder, once: relative names and settings are then those of that folder."""
         with self._lock:
             if folder is not None and self.wants_folder and folder.is_dir():
-                self._enter(folder)
+                os.chdir(folder)
 
     @contextmanager
     def served(self, asked: Any, request: Any = None) -> Iterator[Served]:
