@@ -23,7 +23,8 @@ from starlette.routing import Route
 from memorist import __version__
 from memorist.commands import ALSO, SESSION_PARTS, VERBS, Verb, also
 from memorist.errors import Invalid, MemoristError
-from memorist.surfaces import wire
+from memorist.files.transfer import Imported
+from memorist.records import Record
 from memorist.surfaces.http import contract, more
 from memorist.surfaces.http.guard import Guard, ServerLimits, Visitor
 from memorist.surfaces.http.keys import KeyRing
@@ -52,11 +53,6 @@ def _mcp(profile: str, work: Work) -> Any:
 MOUNTED: dict[str, Mounted] = {}
 if find_spec("mcp"):  # at /mcp the usual tools, below it each profile by its name
     MOUNTED |= {"/mcp": partial(_mcp, tools.DEFAULT)} | {f"/mcp/{name}": partial(_mcp, name) for name in tools.PROFILES}
-TEXT = {"text/plain": {"schema": {"type": "string"}}}
-EVENTS = {"text/event-stream": {"schema": {"type": "string"}}}
-ANY_JSON: dict[str, Any] = {"application/json": {"schema": {}}}
-LINES = {"application/x-ndjson": {"schema": {"type": "string"}}, "text/markdown": {"schema": {"type": "string"}}}
-RECORDS = {"application/json": {"schema": {"type": "array", "items": {"$ref": "#/components/schemas/Record"}}}}
 OFTEN = ("recall", "remember", "context", "get", "session.turn")
 WITH_SLASHES = ("session", "project")  # path parameters that may contain a slash
 
@@ -202,32 +198,35 @@ class Application:
     # ------------------------------------------------------------ the others
 
     def _add_others(self) -> None:
-        asked, flag = contract.asked_for, ["true", "false"]
+        asked, texts, flag = contract.asked_for, contract.texts, ["true", "false"]
+        lines = texts("application/x-ndjson", "text/markdown")
         style = asked("style", "string", "jsonl, canonical or markdown; jsonl without it.", enum=[*more.STYLES])
         where = asked("where", "string", "A filter as a JSON object.")
         every = asked("all", "string", "All that may be read, not only this project.", enum=flag)
         self._add_other("Memories as lines of JSON.", "GET", "/v1/export", self._export,
-                  contract.other([style, where, every, contract.PROJECT], LINES))  # fmt: skip
+                  contract.other([style, where, every, contract.PROJECT], lines))  # fmt: skip
         scope = asked("scope", "string", "Where all of it goes.")
         dry, document = (asked(name, "string", "true or false.", enum=flag) for name in ("dry_run", "document"))
         name = asked("name", "string", "What the file is called.")
         self._add_other("Brings memories in from a file.", "POST", "/v1/import", self._import,
-                  contract.other([scope, dry, document, name, contract.PROJECT], _answer_of("Imported"), LINES))  # fmt: skip
+                  contract.other([scope, dry, document, name, contract.PROJECT], contract.answer_of(Imported), lines))  # fmt: skip
         self._add_other("What happens, as it happens.", "GET", "/v1/events", self._events,
-                  contract.other([contract.PROJECT, contract.LAST_EVENT], EVENTS))  # fmt: skip
+                  contract.other([contract.PROJECT, contract.LAST_EVENT], texts("text/event-stream")))  # fmt: skip
         query = asked("query", "string", "A question; all of it without one.")
         type = asked("type", "string", "Only items of this type, such as decision.")
         limit = asked("limit", "integer", "How many at most; default: 100.")
-        whose = {"name": "project", "in": "path", "required": True, "schema": {"type": "string", "minLength": 1}}
+        known = contract.other([contract.in_path("project", {}), query, type, limit], contract.answer_of(list[Record]))
         self._add_other("What was extracted from the files of a project.", "GET", "/v1/projects/{project:path}/knowledge",
-                  self._knowledge, contract.other([whose, query, type, limit], RECORDS))  # fmt: skip
+                  self._knowledge, known)  # fmt: skip
         call = {"type": "object", "properties": {"tool": {"enum": [*more.TOOLS]}, "input": {"type": "object"}},
                 "required": ["tool", "input"], "additionalProperties": False}  # fmt: skip
         self._add_other("The tools of a founding document, by their own names.", "POST", "/api/tools/call", self._tool,
-                  contract.other([contract.PROJECT], ANY_JSON, {"application/json": {"schema": call}}))  # fmt: skip
+                  contract.other([contract.PROJECT], contract.json_of({}), contract.json_of(call)))  # fmt: skip
         self._add_other("Whether the server is well.", "GET", "/healthz", self._health, contract.health())
         self.api.add_route("/healthz", self._health, ["HEAD"], include_in_schema=False)  # as watchers of servers ask
-        self._add_other("Figures for Prometheus.", "GET", "/metrics", self._metrics, contract.other([], TEXT))
+        self._add_other(
+            "Figures for Prometheus.", "GET", "/metrics", self._metrics, contract.other([], texts("text/plain"))
+        )
 
     def _add_other(self, summary: str, method: str, path: str, endpoint: Endpoint, said: Mapping[str, Any]) -> None:
         async def unconditional(request: Request) -> Response:
@@ -312,10 +311,3 @@ async def _as_problem(request: Request, problem: Exception) -> Response:
 async def _went(request: Request, problem: Exception) -> Response:
     """The client is gone. Metrics and log record a 499, because the server is not at fault."""
     return Response(status_code=499)
-
-
-def _answer_of(name: str) -> dict[str, Any]:
-    from memorist.files.transfer import Imported
-
-    wire.shape(Imported, contract.NOUNS, "#/components/schemas/")
-    return {"application/json": {"schema": {"$ref": f"#/components/schemas/{name}"}}}

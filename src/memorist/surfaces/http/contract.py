@@ -35,7 +35,6 @@ RETRY: Document = {
     "headers": {"Retry-After": {"description": "Seconds to wait.", "schema": {"type": "integer", "minimum": 1}}}
 }
 TRY_AGAIN = [wire.DOORS[code].status for code in wire.COME_BACK]
-HEALTH: Document = {"application/json": {"schema": {"type": "object", "additionalProperties": {"type": "string"}}}}
 LOCATION: Document = {"Location": {"description": "The path of the memory.", "schema": {"type": "string"}}}
 NOUNS: dict[str, Document] = {}  # schemas of all answers described so far
 
@@ -55,18 +54,18 @@ def operation(verb: Verb, method: str, path: str) -> Document:
     whole, placed = wire.schema(verb.name), re.findall(r"\{(\w+)(?::path)?\}", path)
     rest = {name: each for name, each in whole["properties"].items() if name not in (*placed, *verb.lacks)}
     needed = [name for name in whole["required"] if name not in placed]
-    parameters = [_in_path(name, whole["properties"][name]) for name in placed]
+    parameters = [in_path(name, whole["properties"][name]) for name in placed]
     body: Document = {}
     if method in ("GET", "DELETE"):
         parameters += [_in_query(name, each, name in needed) for name, each in rest.items()]
     else:
         schema = {"type": "object", "properties": rest, "required": needed, "additionalProperties": False}
-        body = {"requestBody": {"required": bool(needed), "content": {"application/json": {"schema": schema}}}}
+        body = {"requestBody": {"required": bool(needed), "content": json_of(schema)}}
     parameters += [PROJECT, *([CURSOR] if verb.name in (*PAGED_FROM_FRONT, *PAGED_FROM_END) else [])]
     return {"parameters": [*parameters, *_headers(verb)], **body, "responses": _answers(verb)}
 
 
-def _in_path(name: str, schema: Document) -> Document:
+def in_path(name: str, schema: Document) -> Document:
     about = {"description": schema["description"]} if "description" in schema else {}
     return {"name": name, "in": "path", "required": True, "schema": {"type": "string", "minLength": 1}, **about}
 
@@ -75,7 +74,7 @@ def _in_query(name: str, schema: Document, needed: bool) -> Document:
     """A query expresses null by omitting the name, and an object as JSON."""
     about = {"description": schema["description"]} if "description" in schema else {}
     plain = _without_null({key: value for key, value in schema.items() if key != "description"})
-    told = {"content": {"application/json": {"schema": plain}}} if plain["type"] == "object" else {"schema": plain}
+    told = {"content": json_of(plain)} if plain["type"] == "object" else {"schema": plain}
     return {"name": name, "in": "query", "required": needed, **told, **about}
 
 
@@ -106,7 +105,7 @@ def _headers(verb: Verb) -> list[Document]:
 def _answers(verb: Verb) -> Document:
     schema, nouns = wire.answers(verb.name)
     NOUNS.update(nouns)
-    content = {"application/json": {"schema": schema}}
+    content = json_of(schema)
     added = {"201": {"description": "A memory was added.", "content": content, **_told_beside(verb, LOCATION)}}
     waits = {"202": {"description": "It waits for a person: `pending` is the question.", "content": content}}
     unchanged = {"304": {"description": "The memory has the version that is known already.", **_told_beside(verb)}}
@@ -138,9 +137,24 @@ def other(parameters: list[Document], content: Document, body: Document | None =
 
 def health() -> Document:
     """The health route answers in the same form when the store is not well."""
-    found = other([], HEALTH)
-    found["responses"]["503"]["content"] = {**found["responses"]["503"]["content"], **HEALTH}
+    content = json_of({"type": "object", "additionalProperties": {"type": "string"}})
+    found = other([], content)
+    found["responses"]["503"]["content"] = {**found["responses"]["503"]["content"], **content}
     return found
+
+
+def texts(*types: str) -> Document:
+    """Content of these media types, as text."""
+    return {type: {"schema": {"type": "string"}} for type in types}
+
+
+def json_of(schema: Document) -> Document:
+    return {"application/json": {"schema": schema}}
+
+
+def answer_of(kind: Any) -> Document:
+    """What `noun.plain` writes of this type, such as list[Record]."""
+    return json_of(wire.shape(kind, NOUNS, "#/components/schemas/"))
 
 
 def asked_for(name: str, type: str, about: str, **more: Any) -> Document:
