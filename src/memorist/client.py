@@ -75,6 +75,15 @@ class Sent:
         """Whether it can safely be sent twice."""
         return not self.verb.writes or "key" in (self.body or {})
 
+    @property
+    def options(self) -> dict[str, Any]:
+        """The keyword arguments for the HTTP library."""
+        sent = {"method": self.method, "url": self.path, "params": self.query}
+        if self.body is None:
+            return sent
+        body = json.dumps(self.body)  # escapes lone surrogates, so that the server can say what is wrong
+        return {**sent, "content": body, "headers": {"Content-Type": "application/json"}}
+
     def answer(self, data: Any) -> Any:
         """The response data as the value that `Memory` would have returned."""
         return wire.noun(wire.returns(self.verb.name), data)
@@ -204,18 +213,10 @@ class _Connected:
         headers = {"Authorization": f"Bearer {self._token}"} if self._token else {}
         proxied = split.scheme == "https" or split.hostname not in settings.HERE
         return {
+            "base_url": self.url, "params": {"project": self._project} if self._project else {},
             "headers": {"User-Agent": "memorist", **headers}, "timeout": self._timeout, "follow_redirects": False,
             "trust_env": proxied,
         }  # fmt: skip
-
-    def _request(self, what: Sent) -> dict[str, Any]:
-        """The keyword arguments for the HTTP library."""
-        query = [*what.query, *([("project", self._project)] if self._project else [])]
-        sent = {"method": what.method, "url": self.url + what.path, "params": query}
-        if what.body is None:
-            return sent
-        body = json.dumps(what.body)  # escapes lone surrogates, so that the server can say what is wrong
-        return {**sent, "content": body, "headers": {"Content-Type": "application/json"}}
 
     def _read(self, response: "httpx2.Response") -> Any:
         """The JSON of a response; raises the error that it reports."""
@@ -227,11 +228,8 @@ class _Connected:
         raise self._error(response)
 
     def _error(self, response: "httpx2.Response") -> MemoristError:
-        try:
-            told = json.loads(response.content)
-            return wire.raised(str(told["code"]), str(told["detail"]))
-        except (ValueError, KeyError, TypeError, RecursionError):
-            return self._no_answer(response)
+        code, detail = _problem(response)
+        return wire.raised(code, detail) if code else self._no_answer(response)
 
     def _no_answer(self, response: "httpx2.Response") -> StoreUnavailable:
         return StoreUnavailable(
@@ -260,10 +258,6 @@ class _Connected:
             "send it again, or give it a key"
         )
 
-    def _query(self, options: Mapping[str, Any]) -> dict[str, Any]:
-        """The query parameters of a streaming request: its options and the project."""
-        return {"params": [*_words(_told(options)), *([("project", self._project)] if self._project else [])]}
-
     def _must_be_open(self) -> None:
         if self._closed:
             raise StoreUnavailable("this client was closed; make another")
@@ -287,19 +281,23 @@ def _warn_of_open_letters(url: str, token: str | None) -> None:
 
 
 def _may_be_sent_again(what: Sent, came: "httpx2.Response | Exception") -> bool:
-    """Whether a failed request may be sent again: nothing of it can have been done, or doing it twice does no harm."""
+    """Whether a failed request may be sent again: nothing of it can have been done, or doing it twice does no harm. The
+    HTTP status does not say whether work was begun: 503 can also come from a store that failed in the middle of a write,
+    or from a proxy."""
     if isinstance(came, Exception):
         return what.harmless or _never_sent(came)
-    return (what.harmless and came.status_code in (429, 502, 503, 504)) or _code(came) in wire.COME_BACK
+    if what.harmless and came.status_code in (429, 502, 503, 504):
+        return True
+    return not came.is_success and _problem(came)[0] in wire.COME_BACK
 
 
-def _code(response: "httpx2.Response") -> str:
-    """The error code a server sent. The HTTP status does not say whether work was begun: 503 can also come from a store
-    that failed in the middle of a write, or from a proxy."""
+def _problem(response: "httpx2.Response") -> tuple[str, str]:
+    """The code and the words of an error that a server of ours sent; empty for anything else."""
     try:
-        return "" if response.is_success else str(json.loads(response.content)["code"])
+        told = json.loads(response.content)
+        return str(told["code"]), str(told["detail"])
     except (ValueError, KeyError, TypeError, RecursionError):
-        return ""
+        return "", ""
 
 
 def _asked_to_wait(came: "httpx2.Response | Exception") -> float:
@@ -432,7 +430,7 @@ class Client(_Connected, Verbs, Direct):
         while True:
             came: httpx2.Response | Exception
             try:
-                came = self._open().request(**self._request(what))
+                came = self._open().request(**what.options)
             except (httpx2.HTTPError, httpx2.InvalidURL, OSError) as problem:
                 came = problem
             pause = self._pause(what, tried, came)
@@ -446,8 +444,9 @@ class Client(_Connected, Verbs, Direct):
     def _stream(self, method: str, path: str, options: Mapping[str, Any], **more: Any) -> Iterator["httpx2.Response"]:
         import httpx2
 
+        params = tuple(_words(_told(options)))
         try:
-            with self._open().stream(method, self.url + path, **self._query(options), **more) as response:
+            with self._open().stream(method, path, params=params, **more) as response:
                 if not response.is_success:
                     response.read()
                     raise self._error(response)
@@ -621,7 +620,7 @@ class AsyncClient(_Connected, Verbs, Awaited):
         while True:
             came: httpx2.Response | Exception
             try:
-                came = await self._open().request(**self._request(what))
+                came = await self._open().request(**what.options)
             except (httpx2.HTTPError, httpx2.InvalidURL, OSError) as problem:
                 came = problem
             pause = self._pause(what, tried, came)
@@ -637,8 +636,9 @@ class AsyncClient(_Connected, Verbs, Awaited):
     ) -> AsyncIterator["httpx2.Response"]:
         import httpx2
 
+        params = tuple(_words(_told(options)))
         try:
-            async with self._open().stream(method, self.url + path, **self._query(options), **more) as response:
+            async with self._open().stream(method, path, params=params, **more) as response:
                 if not response.is_success:
                     await response.aread()
                     raise self._error(response)
