@@ -54,7 +54,6 @@ MOUNTED: dict[str, Mounted] = {}
 if find_spec("mcp"):  # at /mcp the usual tools, below it each profile by its name
     MOUNTED |= {"/mcp": partial(_mcp, tools.DEFAULT)} | {f"/mcp/{name}": partial(_mcp, name) for name in tools.PROFILES}
 OFTEN = ("recall", "remember", "context", "get", "session.turn")
-WITH_SLASHES = ("session", "project")  # path parameters that may contain a slash
 
 
 def routes() -> list[tuple[Verb, str, str]]:
@@ -139,7 +138,7 @@ class Application:
         )  # Starlette raises it again after the handler, and the guard logs it
         self._document: dict[str, Any] | None = None
         self.api.openapi = self.openapi  # type: ignore[method-assign]
-        straight = Straight(self.api, routes(), WITH_SLASHES, lambda asked: perform(asked, self.work, self.answers))
+        straight = Straight(self.api, _spelled(), lambda asked: perform(asked, self.work, self.answers))
         self.asgi = Guard(straight, ring, required, names, limits, self.figures.seen)
 
     @asynccontextmanager
@@ -169,8 +168,8 @@ class Application:
     # ------------------------------------------------------------ verbs
 
     def _add_verbs(self) -> None:
-        for verb, method, path in routes():
-            self._add(verb.help, method, _converted(path), _answered_before, contract.operation(verb, method, path))
+        for verb, method, path in _spelled():
+            self._add(verb.help, method, path, _answered_before, contract.operation(verb, method, path))
 
     def _add(self, summary: str, method: str, path: str, endpoint: Endpoint, said: Mapping[str, Any]) -> None:
         named = re.sub(r"\W+", "_", f"{method}{path}".lower()).strip("_")
@@ -280,8 +279,9 @@ class Application:
 # ---------------------------------------------------------------- between Starlette's requests and ours
 
 
-def _converted(path: str) -> str:
-    return re.sub(r"\{(\w+)\}", lambda found: f"{{{found[1]}:path}}" if found[1] in WITH_SLASHES else found[0], path)
+def _spelled() -> list[tuple[Verb, str, str]]:
+    """The routes of all verbs, as Starlette reads them: the name of a session may contain a slash."""
+    return [(verb, method, path.replace("{session}", "{session:path}")) for verb, method, path in routes()]
 
 
 # Stands for a verb, so that FastAPI describes it and knows the methods of its path; `Straight` answers it. (A docstring

@@ -10,6 +10,9 @@ from collections.abc import Awaitable, Callable, Iterable, Mapping
 from types import SimpleNamespace
 from typing import Any
 
+from starlette.requests import ClientDisconnect, Request
+from starlette.routing import compile_path
+
 from memorist.commands import Verb
 from memorist.surfaces.http.guard import App, Receive
 from memorist.surfaces.http.replies import Reply, Send
@@ -23,7 +26,7 @@ Perform = Callable[[HttpCall], Awaitable[Reply]]
 class Straight:
     """An ASGI application that calls verbs without going through FastAPI."""
 
-    def __init__(self, app: App, routes: Iterable[tuple[Verb, str, str]], slashes: Iterable[str], do: Perform) -> None:
+    def __init__(self, app: App, routes: Iterable[tuple[Verb, str, str]], do: Perform) -> None:
         self._app, self._do = app, do
         self._plain: dict[tuple[str, str], Verb] = {}
         self._placed: dict[str, list[tuple[re.Pattern[str], Verb, str]]] = {}
@@ -31,8 +34,8 @@ class Straight:
             if "{" not in path:
                 self._plain[method, path] = verb
                 continue
-            named = re.sub(r"\{(\w+)\}", lambda found: _group(found[1], found[1] in slashes), path)
-            self._placed.setdefault(method, []).append((re.compile(named), verb, path))
+            pattern, plain, _ = compile_path(path)
+            self._placed.setdefault(method, []).append((pattern, verb, plain))
 
     async def __call__(self, scope: Any, receive: Receive, send: Send) -> None:
         found = self._found(scope["method"], scope["path"]) if scope["type"] == "http" else None
@@ -41,8 +44,9 @@ class Straight:
             return
         verb, path, placed = found
         scope["route"] = SimpleNamespace(path=path)  # for the metrics
-        body = await _whole(receive)
-        if body is None:  # the client went away before the body was complete
+        try:
+            body = await Request(scope, receive).body()
+        except ClientDisconnect:
             return
         reply = await self._do(
             HttpCall(
@@ -58,22 +62,6 @@ class Straight:
             return verb, path, {}
         matches = ((pattern.fullmatch(path), verb, route) for pattern, verb, route in self._placed.get(method, ()))
         return next(((verb, route, match.groupdict()) for match, verb, route in matches if match), None)
-
-
-def _group(name: str, slashes: bool) -> str:
-    return f"(?P<{name}>{'.*' if slashes else '[^/]+'})"
-
-
-async def _whole(receive: Receive) -> bytes | None:
-    """The body; None if the client went away."""
-    pieces: list[bytes] = []
-    while True:
-        message = await receive()
-        if message["type"] == "http.disconnect":
-            return None
-        pieces.append(message.get("body", b""))
-        if not message.get("more_body", False):
-            return b"".join(pieces)
 
 
 def _headers(scope: Any) -> dict[str, str]:
