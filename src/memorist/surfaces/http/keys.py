@@ -16,7 +16,7 @@ import stat
 import threading
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -93,8 +93,7 @@ class ApiKey:
 
     def shown(self) -> dict[str, Any]:
         """All fields but the digest."""
-        kept = ("name", "space", "projects", "users", "role", "origin", "rate", "size", "made")
-        return {name: getattr(self, name) for name in kept}
+        return {name: value for name, value in asdict(self).items() if name != "sha256"}
 
     def kept(self) -> dict[str, Any]:
         """All fields, as `key_of` reads them."""
