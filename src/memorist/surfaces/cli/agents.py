@@ -15,7 +15,7 @@ from memorist.surfaces.agents import install as lines
 from memorist.surfaces.agents.clients import CLIENTS, Agent
 from memorist.surfaces.cli import hook as answering
 from memorist.surfaces.cli.arguments import JSON, PLACE, Option
-from memorist.surfaces.cli.screen import Screen, aside, one_line
+from memorist.surfaces.cli.screen import aside, one_line
 from memorist.surfaces.cli.verbs import PATIENCE, Place, opened
 
 EVERY = "all"
@@ -112,7 +112,7 @@ def _listed(place: Place, project: bool) -> int:
         here = client.is_here()
         document[client.name] = {"found": here, "entries": entries}
         rows.append((client.name, "found" if here else "not found", state))
-    code = Screen.of(place.json).table(document, ("agent", "here", "installed"), rows)
+    code = place.screen.table(document, ("agent", "here", "installed"), rows)
     if not place.json:
         aside(
             "nothing was changed; `memorist install AGENT`, or `all`, installs, and `--dry-run` shows what it would change"
@@ -125,7 +125,7 @@ def _shown(place: Place, client: Agent, changes: list[lines.FileChange], none: s
     changed = [change for change in changes if change.is_one]
     if not place.json:
         for text in [change.diff() for change in changed] or [[f"{client.title} {none}"]]:
-            Screen.of(False).verbatim("\n".join(text))
+            place.screen.verbatim("\n".join(text))
     for said in chain.from_iterable(map(attrgetter("told"), changes)):
         aside(one_line(said))
     entries = [*chain.from_iterable(map(attrgetter("entries"), changed))]
@@ -134,7 +134,7 @@ def _shown(place: Place, client: Agent, changes: list[lines.FileChange], none: s
 
 def _end(place: Place, document: dict[str, dict[str, Any]], dry_run: bool) -> None:
     if place.json:
-        Screen.of(True).answer(document)
+        place.screen.document(document)
     elif any(each["files"] for each in document.values()):
         aside(
             "nothing was changed: --dry-run"
@@ -148,7 +148,7 @@ def plugin(place: Place, folder: str) -> int:
     from memorist.surfaces.agents import plugin as folders
 
     written = folders.write(Path(folder))
-    return Screen.of(place.json).answer([str(file) for file in written], *map(str, written))
+    return place.screen.answer([str(file) for file in written], *map(str, written))
 
 
 def receipts(place: Place, limit: int = 20) -> int:
@@ -166,7 +166,7 @@ def receipts(place: Place, limit: int = 20) -> int:
         )
         for each in told
     ]  # fmt: skip
-    return Screen.of(place.json).table(told, ("at", "agent", "session", "told at", "tokens", "memories", "used"), rows)
+    return place.screen.table(told, ("at", "agent", "session", "told at", "tokens", "memories", "used"), rows)
 
 
 def _marks(numbers: list[int]) -> str:

@@ -17,7 +17,7 @@ from memorist.seeds.associative import CALL_EXAMPLE, call_of
 from memorist.seeds.hebbian import Done
 from memorist.surfaces.cli import arguments
 from memorist.surfaces.cli.arguments import PLACE, Option
-from memorist.surfaces.cli.screen import Screen, safe
+from memorist.surfaces.cli.screen import safe
 from memorist.surfaces.cli.verbs import PATIENCE, Place, opened
 
 ID = Option("id", ARGUMENTS["id"], needed=True)
@@ -53,7 +53,7 @@ def _perform(tool: str, place: Place, **given: Any) -> int:
     wait = PATIENCE["reading" if tool in ("memory_query", "narrative_search") else "writing"]
     with opened(place, wait=wait) as memory:
         answer = getattr(seeds.hebbian(memory), tool)(**given)
-    Screen.of(place.json).answer(answer, safe(str(answer)))
+    place.screen.answer(answer, safe(str(answer)))
     return Refused.exit_code if isinstance(answer, Done) and answer.outcome == "refused" else 0
 
 
@@ -63,7 +63,7 @@ def _slash(place: Place, line: str, yes: bool = False) -> int:
         answer = seeds.curated.slash(memory, line, confirm=yes)
         if answer.asks and not yes and arguments.at_terminal() and arguments.agreed(f"{safe(answer.text)}\ndo it?"):
             answer = seeds.curated.slash(memory, f"{answer.command} {answer.ids[0]}")
-    Screen.of(place.json).answer(answer, safe(answer.text))
+    place.screen.answer(answer, safe(answer.text))
     return int(answer.asks)
 
 
@@ -71,7 +71,7 @@ def _memory(place: Place, call: str | None = None) -> int:
     said = call_of(arguments.text_or_stdin(call, "call", required=True) or "")
     with opened(place, wait=PATIENCE["writing"]) as memory:
         answer = seeds.associative(memory).memory(**said)
-    Screen.of(place.json).answer(answer, safe(str(answer)))
+    place.screen.answer(answer, safe(str(answer)))
     return Refused.exit_code if answer.outcome == "refused" else 0
 
 

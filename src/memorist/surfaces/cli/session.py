@@ -35,7 +35,7 @@ def list_sessions(place: Place, **given: Any) -> int:
             rows += _unopened(memory, given.get("limit", SHOWN_UNOPENED))
     if not rows:
         aside("no conversation is kept here that fits; `memorist ingest` keeps one, `memorist session turn` begins one")
-    return Screen.of(place.json).table(found, ("session", "state", "turns", "changed", "agent", "from", "about"), rows)
+    return place.screen.table(found, ("session", "state", "turns", "changed", "agent", "from", "about"), rows)
 
 
 def _row(memory: Memory, record: Record) -> tuple[str, ...]:
@@ -83,7 +83,7 @@ def show_session(place: Place, session: str, limit: int = SHOWN_TURNS, user: str
             raise _unknown(session, user)
     lines = [f"[id:{turn.number}] {turn.provenance.role}: {one_line(turn.text)}" for turn in turns]
     head = [f"{record.title}: {record.data.get('state', 'unopened')}"] if record else []
-    return Screen.of(place.json).answer({"session": record, "turns": turns}, *head, *lines)
+    return place.screen.answer({"session": record, "turns": turns}, *head, *lines)
 
 
 def _done(
@@ -102,7 +102,7 @@ def say(part: str, place: Place, session: str, text: str | None = None, **given:
     given["text"] = arguments.text_or_stdin(text, "text", required=True) or ""
     with opened(place, wait=PATIENCE["writing"]) as memory:
         outcome: Outcome = _done(memory, session, part, **given)
-        show.show(show.Result("remember", outcome, memory, {}, False), Screen.of(place.json))
+        show.show(show.Result("remember", outcome, memory, {}, False), place.screen)
     return exit_code(outcome)
 
 
@@ -110,7 +110,7 @@ def close(place: Place, session: str, user: str | None = None, **given: Any) -> 
     _must_be_known(place, session, user)
     with opened(place, wait=PATIENCE["writing"]) as memory:
         report: Report = _done(memory, session, "close", user=user, **given)
-        screen = Screen.of(place.json)
+        screen = place.screen
         show.show(show.Result("finish", report, memory, {}, False), screen)
         if not screen.json:
             _show_kept(memory, report, screen)
@@ -132,7 +132,7 @@ def fork(place: Place, session: str, new: str | None = None, user: str | None = 
     with opened(place, wait=PATIENCE["writing"]) as memory:
         asked = {"session": session, "user": user, "id": new, **given}
         record = wire.call(memory, "session.fork", asked) if isinstance(memory, Memory) else memory.part("fork", asked)
-    return Screen.of(place.json).answer(record, f"{record.title}: forked from {session}")
+    return place.screen.answer(record, f"{record.title}: forked from {session}")
 
 
 def _must_be_known(place: Place, session: str, user: str | None) -> None:
@@ -152,7 +152,7 @@ def ingest(place: Place, messages: str, **given: Any) -> int:
     read = arguments.messages_in(messages)
     with opened(place, wait=PATIENCE["writing"]) as memory:
         done = memory.ingest(read, **given)
-    Screen.of(place.json).answer(done, done._line())
+    place.screen.answer(done, done._line())
     refused = [each.because for each in done.outcomes if each.outcome == "refused"]
     for because in refused[:SHOWN_REFUSED]:
         aside(because)

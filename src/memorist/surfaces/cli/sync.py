@@ -32,7 +32,7 @@ def sync_command(
         file = _file(memory, path)
         if watched:
             return _stay(memory, file, place)
-        screen = Screen.of(place.json)
+        screen = place.screen
         plan = sync(memory, file, scope=place.scope, dry_run=True)
         if not place.json:
             _show_edits(plan.edits, screen)
@@ -108,7 +108,7 @@ def _stay(memory: Memory, file: Path, place: Place) -> int:
     """Syncs whenever the page or the store has changed and the page has been quiet for a moment: an editor may be
     writing. Compares with the state before the last sync, so that changes by others meanwhile are noticed. Also keeps
     reading the transcripts of agents as they grow."""
-    screen, known, before = Screen.of(place.json), None, None
+    screen, known, before = place.screen, None, None
     attempt, reading = _Attempt(screen), _Attempt(screen)
     with watch._until_stopped() as stop:
         aside(f"watching {file}; stop with Ctrl-C")

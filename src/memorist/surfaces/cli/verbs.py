@@ -66,6 +66,10 @@ class Place:
             raise Invalid(found.problems["url"])
         return found.url
 
+    @property
+    def screen(self) -> Screen:
+        return Screen.of(self.json)
+
     @classmethod
     def of(cls, values: dict[str, Any]) -> "Place":
         """Takes its part out of the values."""
@@ -192,7 +196,7 @@ def _perform(verb: Verb, place: Place, **given: Any) -> int:
             from memorist.surfaces.agents import receipts
 
             answer = [*answer, *receipts.checked(memory)]
-        show.show(show.Result(verb.name, answer, memory, given, why), Screen.of(place.json))
+        show.show(show.Result(verb.name, answer, memory, given, why), place.screen)
         if verb.name == "upkeep" and not place.server:
             follow(memory)  # includes what other processes wrote
         sys.stdout.flush()  # before writing the recall log, which may have to wait

@@ -11,7 +11,7 @@ from memorist.session.narrative import SUMMARY
 from memorist.session.tasks import TASK, meant, name_of, ready_among, status_of, waits_for
 from memorist.surfaces.cli import show, verbs
 from memorist.surfaces.cli.arguments import PLACE, Option, options_of
-from memorist.surfaces.cli.screen import Screen, aside, one_line
+from memorist.surfaces.cli.screen import aside, one_line
 from memorist.surfaces.cli.verbs import PATIENCE, Place, opened
 
 NARRATIVE_ID = Option("id", "The narrative: its number, its id, or a unique part of the id.", needed=True)
@@ -31,7 +31,7 @@ def list_narratives(place: Place, **given: Any) -> int:
     rows = [
         (f"[id:{r.number}]", str(r.times.at.date()), r.provenance.session or "", r.title or "", r.text) for r in found
     ]
-    return Screen.of(place.json).table(found, ("id", "told", "session", "topic", "summary"), rows)
+    return place.screen.table(found, ("id", "told", "session", "topic", "summary"), rows)
 
 
 def show_narrative(place: Place, id: str) -> int:
@@ -67,7 +67,7 @@ def list_tasks(place: Place, **given: Any) -> int:
         )
         for task in found
     ]  # fmt: skip
-    return Screen.of(place.json).table(found, ("task", "status", "priority", "milestone", "title"), rows)
+    return place.screen.table(found, ("task", "status", "priority", "milestone", "title"), rows)
 
 
 def show_task(place: Place, id: str) -> int:
@@ -94,7 +94,7 @@ def _named(memory: Memory, ids: Any) -> list[Record]:
 
 
 def _whole(memory: Memory, record: Record, beside: Mapping[str, Sequence[Record]], place: Place) -> int:
-    screen = Screen.of(place.json)
+    screen = place.screen
     if screen.json:
         return screen.answer({"record": record, **{name.replace(" ", "_"): some for name, some in beside.items()}})
     show.show(show.Result("get", record, memory, {}), screen)
