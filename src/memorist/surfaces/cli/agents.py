@@ -14,7 +14,7 @@ from memorist.project import repository_root
 from memorist.surfaces.agents import install as lines
 from memorist.surfaces.agents.clients import CLIENTS, Agent
 from memorist.surfaces.cli import hook as answering
-from memorist.surfaces.cli.arguments import JSON, PLACE, Option
+from memorist.surfaces.cli.arguments import JSON, PLACE, Commands, Option
 from memorist.surfaces.cli.screen import aside, one_line
 from memorist.surfaces.cli.verbs import PATIENCE, Place, opened
 
@@ -179,7 +179,7 @@ def hook(place: Place, client: str = "", event: str = "", of_plugin: bool = Fals
     return 0
 
 
-commands = {
+commands: Commands = {
     "hook": ((Option("client", "The agent."), Option("event", "Its name for what happens."), OF_PLUGIN), hook),
     "plugin": ((Option("folder", "A new folder.", needed=True), JSON), plugin),
     "install": ((WHICH, HERE, DRY_RUN, NO_HOOKS, NO_MCP, JSON), install),

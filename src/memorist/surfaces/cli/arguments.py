@@ -88,6 +88,8 @@ class Command:
     perform: Callable[..., int]
 
 
+# The commands of a module: by name, the options and the function of each.
+Commands = Mapping[str, tuple[tuple[Option, ...], Callable[..., int]]]
 JSON = Option("json", "Answers with one JSON document.", "--json", "flag")
 PLACE = (
     Option("db", "The store's file; the usual one without it.", "--db", "path", placeholder="PATH"),

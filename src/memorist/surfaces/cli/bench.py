@@ -14,7 +14,7 @@ from datetime import UTC, datetime, timedelta
 
 from memorist.memory import Memory
 from memorist.records import Record
-from memorist.surfaces.cli.arguments import PLACE
+from memorist.surfaces.cli.arguments import PLACE, Commands
 from memorist.surfaces.cli.verbs import Place, opened
 
 SAMPLE = 500
@@ -55,7 +55,7 @@ def bench(place: Place) -> int:
     return place.screen.answer(found, told(found))
 
 
-commands = {"bench": (PLACE, bench)}
+commands: Commands = {"bench": (PLACE, bench)}
 
 
 def look(memory: Memory) -> Mine:

@@ -25,7 +25,7 @@ from memorist.remember.review import DECISIONS
 from memorist.session.tasks import STEPS
 from memorist.surfaces import settings
 from memorist.surfaces.cli import app, progress
-from memorist.surfaces.cli.arguments import JSON, PLACE, SHORT, Command, Option
+from memorist.surfaces.cli.arguments import JSON, PLACE, SHORT, Command, Commands, Option
 from memorist.surfaces.cli.verbs import Place
 
 BASH_FOLDER = "~/.local/share/bash-completion/completions"
@@ -207,4 +207,4 @@ def _quoted(text: str) -> str:
 
 SCRIPTS: Mapping[str, Callable[[list[Command]], str]] = {"bash": bash, "zsh": zsh, "fish": fish}
 SHELL_NAME = Option("shell", "The shell: bash, zsh or fish.", needed=True)
-commands: dict[str, tuple[tuple[Option, ...], Callable[..., int]]] = {"completion": ((SHELL_NAME, JSON), completion)}
+commands: Commands = {"completion": ((SHELL_NAME, JSON), completion)}

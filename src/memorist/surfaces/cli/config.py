@@ -5,7 +5,7 @@ their own. `design use` changes a setting and nothing else: a design owns no dat
 of them.
 """
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -16,7 +16,7 @@ from memorist.designs import own
 from memorist.errors import Invalid, MemoristError, Refused
 from memorist.store import captures
 from memorist.surfaces import settings
-from memorist.surfaces.cli.arguments import JSON, Option
+from memorist.surfaces.cli.arguments import JSON, Commands, Option
 from memorist.surfaces.cli.screen import aside, one_line, safe
 from memorist.surfaces.cli.verbs import Place, opened
 from memorist.text import toml
@@ -199,7 +199,7 @@ ONLY_HERE = Option(
 )
 KEY = Option("key", "The name of the setting.", needed=True)
 VALUE = Option("value", "Its new value.", needed=True)
-commands: dict[str, tuple[tuple[Option, ...], Callable[..., Any]]] = {
+commands: Commands = {
     "design list": ((JSON,), list_designs),
     "design show": ((Option("name", f"{NAME}; the one in use without it."), JSON), show_design),
     "design use": ((Option("name", f"{NAME}.", needed=True), JSON), use_design),

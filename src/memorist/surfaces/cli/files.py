@@ -12,7 +12,7 @@ import shlex
 import subprocess
 import sys
 import tempfile
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -32,7 +32,7 @@ from memorist.records import Outcome, Record, memories, zoned
 from memorist.store.files import write_new
 from memorist.store.open import noting_copy
 from memorist.surfaces.cli import arguments, progress, show
-from memorist.surfaces.cli.arguments import PLACE, Option
+from memorist.surfaces.cli.arguments import PLACE, Commands, Option
 from memorist.surfaces.cli.screen import Screen, aside, one_line, safe
 from memorist.surfaces.cli.verbs import Place, exit_code, opened
 from memorist.text.visible import decoded, is_blank
@@ -379,7 +379,7 @@ INDEX = (
     Option("dry_run", "Shows what is in the files, and keeps nothing.", "--dry-run", "flag"),
     *PLACE,
 )
-commands: dict[str, tuple[tuple[Option, ...], Callable[..., int]]] = {
+commands: Commands = {
     "backup": (BACKUP, backup),
     "import": (IMPORT, import_command),
     "export": (EXPORT, export_command),

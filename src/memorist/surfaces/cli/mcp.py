@@ -1,7 +1,7 @@
 """`memorist mcp`: a server for one agent on standard input and output. `memorist prompt`: what to tell that agent."""
 
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from importlib.util import find_spec
 from typing import Any
 
@@ -10,7 +10,7 @@ from memorist.errors import Refused
 from memorist.lazy import for_good
 from memorist.surfaces import settings
 from memorist.surfaces.cli import arguments
-from memorist.surfaces.cli.arguments import PLACE, Option
+from memorist.surfaces.cli.arguments import PLACE, Commands, Option
 from memorist.surfaces.cli.screen import aside
 from memorist.surfaces.cli.verbs import Place, follow
 from memorist.surfaces.mcp import tools, words
@@ -60,7 +60,7 @@ def _profile(given: Mapping[str, Any]) -> str:
     return checks.one_of(given.get("tools", tools.DEFAULT), "--tools", tools.PROFILES)
 
 
-commands: Mapping[str, tuple[tuple[Option, ...], Callable[..., int]]] = {
+commands: Commands = {
     "mcp": ((TOOLS, _PROJECT, EVERY, TRUST, _DB, _SPACE), _mcp),
     "prompt": ((TOOLS,), _prompt),
 }

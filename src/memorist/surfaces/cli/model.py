@@ -7,7 +7,7 @@ Upkeep moves the vectors; `use` says what the store at hand needs.
 
 import re
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +18,7 @@ from memorist.models.completions import LADDER, RemoteChat
 from memorist.models.embed import BUILT_IN, DEFAULT_TURNS, FOLDER, NONE
 from memorist.models.onnx import graph_in
 from memorist.surfaces import settings
-from memorist.surfaces.cli.arguments import JSON, PLACE, Option
+from memorist.surfaces.cli.arguments import JSON, PLACE, Commands, Option
 from memorist.surfaces.cli.config import store_needs
 from memorist.surfaces.cli.screen import aside, one_line
 from memorist.surfaces.cli.verbs import Place, opened
@@ -235,7 +235,7 @@ SOURCE = Option(
     "folder", "A folder with an ONNX graph or with weights (model.safetensors), or the address of a server.", type="path",
     needed=True,
 )  # fmt: skip
-commands: dict[str, tuple[tuple[Option, ...], Callable[..., Any]]] = {
+commands: Commands = {
     "model list": (PLACE, list_models),
     "model use": ((MODEL, TURNS, RERANK, *PLACE), use_model),
     "model try": ((CHAT, *PLACE), try_model),

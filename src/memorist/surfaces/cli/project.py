@@ -4,7 +4,7 @@ Whoever sits at a shell owns the store: they may list its projects and join two 
 does not allow. `--scope` narrows that again.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from functools import partial
@@ -16,7 +16,7 @@ from memorist.errors import Refused
 from memorist.memory import Memory
 from memorist.records import LIVING, Report
 from memorist.surfaces.cli import show
-from memorist.surfaces.cli.arguments import PLACE, Option, options_of
+from memorist.surfaces.cli.arguments import PLACE, Commands, Option, options_of
 from memorist.surfaces.cli.screen import one_line
 from memorist.surfaces.cli.verbs import Place, exit_code, opened
 
@@ -72,7 +72,7 @@ def assign(place: Place, what: str, to: str) -> int:
 WHAT = Option("what", meaning("assign", "scope"), needed=True)
 TO = Option("to", meaning("assign", "project"), needed=True)
 OLD, *REST = options_of("rename_project")
-commands: dict[str, tuple[tuple[Option, ...], Callable[..., Any]]] = {
+commands: Commands = {
     "project list": (PLACE, list_projects),
     "project show": (PLACE, show_project),
     "project rename": (options_of("rename_project"), partial(change, "rename")),

@@ -6,7 +6,7 @@ is `memorist export`. `memorist slash "/remember …"` runs a slash command of `
 memory '{"action": …}'` the one tool of `memorist.seeds.associative`.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from functools import partial
 from typing import Any
 
@@ -16,7 +16,7 @@ from memorist.errors import Refused
 from memorist.seeds.associative import CALL_EXAMPLE, call_of
 from memorist.seeds.hebbian import Done
 from memorist.surfaces.cli import arguments
-from memorist.surfaces.cli.arguments import PLACE, Option
+from memorist.surfaces.cli.arguments import PLACE, Commands, Option
 from memorist.surfaces.cli.screen import safe
 from memorist.surfaces.cli.verbs import PATIENCE, Place, opened
 
@@ -75,7 +75,7 @@ def _memory(place: Place, call: str | None = None) -> int:
     return Refused.exit_code if answer.outcome == "refused" else 0
 
 
-commands: Mapping[str, tuple[tuple[Option, ...], Callable[..., int]]] = {
+commands: Commands = {
     "slash": ((LINE, YES, *PLACE), _slash),
     "memory": ((CALL, *PLACE), _memory),
     **{tool: ((*options, *PLACE), partial(_perform, tool)) for tool, options in _TOOLS.items()},

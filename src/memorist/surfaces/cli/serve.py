@@ -7,7 +7,7 @@ user's can only be made at a terminal, by a person who confirms that.
 import importlib.util
 import logging
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from contextlib import nullcontext, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -17,7 +17,7 @@ from memorist.errors import Invalid, Refused
 from memorist.lazy import for_good
 from memorist.surfaces.agents import served
 from memorist.surfaces.cli import arguments
-from memorist.surfaces.cli.arguments import JSON, PLACE, Option
+from memorist.surfaces.cli.arguments import JSON, PLACE, Commands, Option
 from memorist.surfaces.cli.screen import aside, one_line
 from memorist.surfaces.cli.verbs import Place
 from memorist.surfaces.http.keys import RATE, KeyRing, usual_file
@@ -147,7 +147,7 @@ KEYS = Option(
     "keys", "The file of the keys; keys.json beside your settings without it.", "--keys", "path", placeholder="FILE"
 )
 KEY_NAME = Option("name", "The name of the key, which is the actor in the journal.", needed=True)
-commands: dict[str, tuple[tuple[Option, ...], Callable[..., Any]]] = {
+commands: Commands = {
     "serve": (
         (
             Option("host", "The address to listen at; default: 127.0.0.1, this machine only.", "--host"),

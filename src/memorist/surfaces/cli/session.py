@@ -4,7 +4,6 @@ Each command opens the session, does its part and leaves it open, so a conversat
 shell. It ends with `session close`, or by itself after fifteen minutes without a command.
 """
 
-from collections.abc import Callable
 from datetime import datetime
 from functools import partial
 from typing import Any
@@ -18,7 +17,7 @@ from memorist.remember.promotion import WAITS
 from memorist.store.where import Order
 from memorist.surfaces import wire
 from memorist.surfaces.cli import arguments, show
-from memorist.surfaces.cli.arguments import PLACE, Option, options_of
+from memorist.surfaces.cli.arguments import PLACE, Commands, Option, options_of
 from memorist.surfaces.cli.screen import Screen, aside, one_line
 from memorist.surfaces.cli.verbs import PATIENCE, Place, exit_code, opened
 
@@ -175,7 +174,7 @@ FAST = Option(
 )
 NEW = Option("new", "The name of the fork; a new one without it.")
 LIMIT = Option("limit", f"How many turns at most, the last ones; default: {SHOWN_TURNS}.", "--limit", "whole")
-commands: dict[str, tuple[tuple[Option, ...], Callable[..., Any]]] = {
+commands: Commands = {
     "session list": (options_of("sessions"), list_sessions),
     "session show": ((SESSION, LIMIT, USER, *PLACE), show_session),
     "session turn": ((SESSION, ROLE, TEXT, MESSAGE, AT, SPEAKER, AGENT, USER, *PLACE), partial(say, "turn")),

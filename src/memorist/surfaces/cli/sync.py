@@ -16,7 +16,7 @@ from memorist.files.memory_md import MEMORY_MD, Edit, Synced, sync
 from memorist.memory import Memory
 from memorist.records import counted
 from memorist.surfaces.cli import arguments, verbs, watch
-from memorist.surfaces.cli.arguments import PLACE, Option
+from memorist.surfaces.cli.arguments import PLACE, Commands, Option
 from memorist.surfaces.cli.screen import Screen, aside, one_line
 from memorist.surfaces.cli.verbs import CONSENT_CODE, Place, opened
 
@@ -168,4 +168,4 @@ SYNC = (
     Option("yes", "Adopts the edits as your word without asking, at a terminal.", "--yes", "flag"),
     *PLACE,
 )
-commands: dict[str, tuple[tuple[Option, ...], Callable[..., int]]] = {"sync": (SYNC, sync_command)}
+commands: Commands = {"sync": (SYNC, sync_command)}

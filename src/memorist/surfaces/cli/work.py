@@ -10,7 +10,7 @@ from memorist.records import Record
 from memorist.session.narrative import SUMMARY
 from memorist.session.tasks import TASK, meant, name_of, ready_among, status_of, waits_for
 from memorist.surfaces.cli import show, verbs
-from memorist.surfaces.cli.arguments import PLACE, Option, options_of
+from memorist.surfaces.cli.arguments import PLACE, Commands, Option, options_of
 from memorist.surfaces.cli.screen import aside, one_line
 from memorist.surfaces.cli.verbs import PATIENCE, Place, opened
 
@@ -117,7 +117,7 @@ def _verb(name: str) -> tuple[tuple[Option, ...], Callable[..., Any]]:
     return command.options, command.perform
 
 
-commands: dict[str, tuple[tuple[Option, ...], Callable[..., Any]]] = {
+commands: Commands = {
     "narrative add": _verb("narrate"),
     "narrative list": (options_of("narratives"), list_narratives),
     "narrative show": ((NARRATIVE_ID, *PLACE), show_narrative),
