@@ -16,7 +16,7 @@ from memorist.surfaces.agents.clients import CLIENTS, Agent
 from memorist.surfaces.cli import hook as answering
 from memorist.surfaces.cli.arguments import JSON, PLACE, Commands, Option
 from memorist.surfaces.cli.screen import aside, one_line
-from memorist.surfaces.cli.verbs import PATIENCE, Place, opened
+from memorist.surfaces.cli.verbs import PATIENCE_OF_READERS, Place, opened
 
 EVERY = "all"
 Changing = Callable[[Agent], list[lines.FileChange]]
@@ -155,7 +155,7 @@ def receipts(place: Place, limit: int = 20) -> int:
     from memorist.surfaces.agents import receipts as log
 
     most = checks.whole(limit, "limit", 1, log.LINES_READ)
-    with opened(place, wait=PATIENCE["reading"]) as memory:
+    with opened(place, wait=PATIENCE_OF_READERS) as memory:
         told = log.told(memory, most)
     if not told:
         aside("no agent was told anything here; `memorist install` gives one this memory")

@@ -17,7 +17,7 @@ from memorist.errors import Invalid, Refused
 from memorist.lazy import for_good
 from memorist.surfaces.agents import served
 from memorist.surfaces.cli import arguments
-from memorist.surfaces.cli.arguments import JSON, PLACE, Commands, Option
+from memorist.surfaces.cli.arguments import DB, JSON, PROJECT, SPACE, Commands, Option
 from memorist.surfaces.cli.screen import aside, one_line
 from memorist.surfaces.cli.verbs import Place
 from memorist.surfaces.http.keys import RATE, KeyRing, usual_file
@@ -166,7 +166,10 @@ commands: Commands = {
             Option(
                 "verbose", "Writes a line for each request to standard error; never what it said.", "--verbose", "flag"
             ),
-            *(option for option in PLACE if option.name not in ("scope", "url")),
+            DB,
+            PROJECT,
+            SPACE,
+            JSON,
         ),
         serve,
     ),

@@ -19,7 +19,7 @@ from memorist.surfaces import wire
 from memorist.surfaces.cli import arguments, show
 from memorist.surfaces.cli.arguments import PLACE, Commands, Option, options_of
 from memorist.surfaces.cli.screen import Screen, aside, one_line
-from memorist.surfaces.cli.verbs import PATIENCE, Place, exit_code, opened
+from memorist.surfaces.cli.verbs import PATIENCE_OF_READERS, Place, exit_code, opened
 
 SHOWN_TURNS = 50
 SHOWN_UNOPENED = 20
@@ -27,7 +27,7 @@ SHOWN_REFUSED = 20
 
 
 def list_sessions(place: Place, **given: Any) -> int:
-    with opened(place, wait=PATIENCE["reading"]) as memory:
+    with opened(place, wait=PATIENCE_OF_READERS) as memory:
         found = memory.sessions(**given)
         rows = [_row(memory, each) for each in found]
         if "state" not in given and isinstance(memory, Memory):
@@ -72,7 +72,7 @@ def _minute(moment: datetime) -> str:
 def show_session(place: Place, session: str, limit: int = SHOWN_TURNS, user: str | None = None) -> int:
     from memorist.session.name import record_of, turns_of
 
-    with opened(place, wait=PATIENCE["reading"]) as memory:
+    with opened(place, wait=PATIENCE_OF_READERS) as memory:
         if isinstance(memory, Memory):
             by, name = memory._caller, memory._named(session, user)
             record, turns = record_of(name, by), turns_of(name, by, limit)
@@ -99,7 +99,7 @@ def _done(
 def say(part: str, place: Place, session: str, text: str | None = None, **given: Any) -> int:
     """Adds a turn, or a note."""
     given["text"] = arguments.text_or_stdin(text, "text", required=True) or ""
-    with opened(place, wait=PATIENCE["writing"]) as memory:
+    with opened(place) as memory:
         outcome: Outcome = _done(memory, session, part, **given)
         show.show(show.Result("remember", outcome, memory, {}, False), place.screen)
     return exit_code(outcome)
@@ -107,7 +107,7 @@ def say(part: str, place: Place, session: str, text: str | None = None, **given:
 
 def close(place: Place, session: str, user: str | None = None, **given: Any) -> int:
     _must_be_known(place, session, user)
-    with opened(place, wait=PATIENCE["writing"]) as memory:
+    with opened(place) as memory:
         report: Report = _done(memory, session, "close", user=user, **given)
         screen = place.screen
         show.show(show.Result("finish", report, memory, {}, False), screen)
@@ -128,7 +128,7 @@ def _show_kept(memory: Memory, report: Report, screen: Screen) -> None:
 
 def fork(place: Place, session: str, new: str | None = None, user: str | None = None, **given: Any) -> int:
     _must_be_known(place, session, user)
-    with opened(place, wait=PATIENCE["writing"]) as memory:
+    with opened(place) as memory:
         asked = {"session": session, "user": user, "id": new, **given}
         record = wire.call(memory, "session.fork", asked) if isinstance(memory, Memory) else memory.part("fork", asked)
     return place.screen.answer(record, f"{record.title}: forked from {session}")
@@ -136,7 +136,7 @@ def fork(place: Place, session: str, new: str | None = None, user: str | None = 
 
 def _must_be_known(place: Place, session: str, user: str | None) -> None:
     """Refuses to close or fork a session that never began: a typo must not create one."""
-    with opened(place, wait=PATIENCE["reading"]) as memory:
+    with opened(place, wait=PATIENCE_OF_READERS) as memory:
         where = scope_of(None, user) or memory.home
         if not memory.count({"kind": "session", "session": session, "scope": where}):
             raise _unknown(session, user)
@@ -149,7 +149,7 @@ def _unknown(session: str, user: str | None) -> NotFound:
 
 def ingest(place: Place, messages: str, **given: Any) -> int:
     read = arguments.messages_in(messages)
-    with opened(place, wait=PATIENCE["writing"]) as memory:
+    with opened(place) as memory:
         done = memory.ingest(read, **given)
     place.screen.answer(done, done._line())
     refused = [each.because for each in done.outcomes if each.outcome == "refused"]

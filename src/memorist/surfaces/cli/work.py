@@ -12,7 +12,7 @@ from memorist.session.tasks import TASK, meant, name_of, ready_among, status_of,
 from memorist.surfaces.cli import show, verbs
 from memorist.surfaces.cli.arguments import PLACE, Commands, Option, options_of
 from memorist.surfaces.cli.screen import aside, one_line
-from memorist.surfaces.cli.verbs import PATIENCE, Place, opened
+from memorist.surfaces.cli.verbs import PATIENCE_OF_READERS, Place, opened
 
 NARRATIVE_ID = Option("id", "The narrative: its number, its id, or a unique part of the id.", needed=True)
 TASK_ID = Option("id", ARGUMENTS["move_task.id"], needed=True)
@@ -22,7 +22,7 @@ TASK_ID = Option("id", ARGUMENTS["move_task.id"], needed=True)
 
 
 def list_narratives(place: Place, **given: Any) -> int:
-    with opened(place, wait=PATIENCE["reading"]) as memory:
+    with opened(place, wait=PATIENCE_OF_READERS) as memory:
         found = memory.narratives(**given)
     if not found:
         aside("no narrative was told here that fits")
@@ -35,7 +35,7 @@ def list_narratives(place: Place, **given: Any) -> int:
 
 
 def show_narrative(place: Place, id: str) -> int:
-    with opened(place, wait=PATIENCE["reading"]) as memory:
+    with opened(place, wait=PATIENCE_OF_READERS) as memory:
         told = memory.get(id)
         if told.kind != "narrative":
             raise Invalid(
@@ -54,7 +54,7 @@ def show_narrative(place: Place, id: str) -> int:
 
 
 def list_tasks(place: Place, **given: Any) -> int:
-    with opened(place, wait=PATIENCE["reading"]) as memory:
+    with opened(place, wait=PATIENCE_OF_READERS) as memory:
         found = memory.tasks(**given)
         waiting = ready_among(found, memory._caller) if isinstance(memory, Memory) else memory.tasks(ready=True)
         ready = {task.id for task in waiting}
@@ -71,7 +71,7 @@ def list_tasks(place: Place, **given: Any) -> int:
 
 
 def show_task(place: Place, id: str) -> int:
-    with opened(place, wait=PATIENCE["reading"]) as memory:
+    with opened(place, wait=PATIENCE_OF_READERS) as memory:
         task = memory.get(meant(id))
         if task.kind != TASK:
             raise Invalid(f"memory {task.number} is a {task.kind}; `memorist task list` lists the tasks")
