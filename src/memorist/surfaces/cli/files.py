@@ -94,7 +94,7 @@ def edit(place: Place, id: str) -> int:
             outcome = Outcome("unchanged", "the text is the same", record.id, record)
         else:
             outcome = memory.revise(record.id, text, expected_version=record.version, because="edited")
-        show.show(show.Result("edit", outcome, memory, {}), place.screen)
+        show.show(show.Result("edit", outcome, memory), place.screen)
     return exit_code(outcome)
 
 

@@ -55,7 +55,7 @@ def change(verb: str, place: Place, **given: Any) -> int:
         if verb == "move":  # the folder moved: what was remembered under its old path belongs to it
             given["new"] = memory.project.scope
         report: Report = memory.merge_project(**given) if verb == "merge" else memory.rename_project(**given)
-        show.show(show.Result("merge_project", report, memory, {}, False), place.screen)
+        show.show(show.Result("merge_project", report, memory), place.screen)
     return exit_code(report)
 
 

@@ -101,7 +101,7 @@ def say(part: str, place: Place, session: str, text: str | None = None, **given:
     given["text"] = arguments.text_or_stdin(text, "text", required=True) or ""
     with opened(place) as memory:
         outcome: Outcome = _done(memory, session, part, **given)
-        show.show(show.Result("remember", outcome, memory, {}, False), place.screen)
+        show.show(show.Result("remember", outcome, memory), place.screen)
     return exit_code(outcome)
 
 
@@ -110,7 +110,7 @@ def close(place: Place, session: str, user: str | None = None, **given: Any) -> 
     with opened(place) as memory:
         report: Report = _done(memory, session, "close", user=user, **given)
         screen = place.screen
-        show.show(show.Result("finish", report, memory, {}, False), screen)
+        show.show(show.Result("finish", report, memory), screen)
         if not screen.json:
             _show_kept(memory, report, screen)
     return exit_code(report)

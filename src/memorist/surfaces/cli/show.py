@@ -6,7 +6,7 @@ stored text passes through `one_line` or `safe` on its way.
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import field, replace
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, get_args
 
@@ -40,7 +40,7 @@ class Result:
     verb: str
     value: Any
     memory: "Memory"
-    arguments: Mapping[str, Any]
+    arguments: Mapping[str, Any] = field(default_factory=dict)
     why: bool = False
 
     @property
@@ -219,7 +219,7 @@ def _explained(result: Result, screen: Screen) -> None:
         dropped = f", dropped {len(step.dropped):,}" if step.dropped else ""
         note = f"; {one_line(step.note)}" if step.note else ""
         screen.line(f"{step.stage}: kept {step.kept:,}{dropped} in {step.ms:.1f} ms{note}")
-    _recalled(Result(result.verb, found, result.memory, result.arguments, why=True), screen)
+    _recalled(replace(result, why=True), screen)
 
 
 def _context(result: Result, screen: Screen) -> None:

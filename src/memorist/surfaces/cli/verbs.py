@@ -299,7 +299,10 @@ def _list(memory: Memory, where: Any = None, order: str = "at", limit: int = 100
     """`Memory.list`, but turns do not bury memories: they are left out unless the filter names kinds or a speaker."""
     if all or any(map(Where.of(memory.access, where).speaks_of, SAYS_WHICH)):
         return memory.list(where, order=order, limit=limit)
-    found, hidden = (_listed if isinstance(memory, Memory) else type(memory).listed)(memory, where, order, limit)
+    if isinstance(memory, Memory):
+        found, hidden = _listed(memory, where, order, limit)
+    else:
+        found, hidden = memory.listed(where, order, limit)
     if hidden:
         aside(f"{hidden:,} turns, sessions, tasks and the like are not shown; --all lists them too")
     return found

@@ -97,7 +97,7 @@ def _whole(memory: Memory, record: Record, beside: Mapping[str, Sequence[Record]
     screen = place.screen
     if screen.json:
         return screen.answer({"record": record, **{name.replace(" ", "_"): some for name, some in beside.items()}})
-    show.show(show.Result("get", record, memory, {}), screen)
+    show.show(show.Result("get", record, memory), screen)
     for name, some in beside.items():
         if some:
             screen.line()
