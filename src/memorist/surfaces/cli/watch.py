@@ -21,7 +21,7 @@ from memorist import checks
 from memorist.errors import MemoristError
 from memorist.recall.lookup import Wanted
 from memorist.records import Event
-from memorist.remember.edit import may_show
+from memorist.remember.edit import is_told_to
 from memorist.store.nouns import Receipt
 from memorist.store.where import Where
 from memorist.store.writer import RECEIPTS_AT_MOST
@@ -129,13 +129,9 @@ class Recalls:
             most *= 2
 
     def _may_be_told(self, line: Receipt) -> bool:
-        """Whether a line may be shown: its words belong to the project it was asked in, and everything that it showed
-        must be readable."""
-        who = self.memory.access
-        mine = who.sees_every_project if line.home is None else who.may_read(line.home)
-        return (
-            mine and may_show(line, who) and len(self.memory._tools.store.get(line.ids, Where(who))) == len(line.shown)
-        )
+        """Whether a line may be shown: everything that it showed must be readable too."""
+        who, store = self.memory.access, self.memory._tools.store
+        return is_told_to(line, who) and len(store.get(line.ids, Where(who))) == len(line.shown)
 
 
 def _told(line: Receipt) -> dict[str, Any]:
