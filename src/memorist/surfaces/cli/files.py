@@ -145,17 +145,12 @@ def _named(paths: Sequence[str], memory: Memory) -> Sequence[str | Source]:
         return paths
     if len(rest) > 1:
         raise Invalid(f"name one folder or file of {client}, or none for those of this project")
-    path = Path(rest[0]).expanduser() if rest else None
-    home = _home(client)
+    from memorist.surfaces.agents.clients import CLIENTS  # other imports do without it
+
+    path, home = Path(rest[0]).expanduser() if rest else None, CLIENTS[client].home()
     if path is None and (said := places.passed_over(client, home)):
         aside(said)
     return places.transcripts(client, path, memory.project.root or Path.cwd(), home)
-
-
-def _home(client: str) -> Path:
-    variable, usual = places.HOMES[client]
-    named = os.environ.get(variable) if variable else None
-    return Path(named or Path.home() / usual)
 
 
 def _name_problems(problems: Sequence[str]) -> int:
