@@ -28,7 +28,7 @@ WHICH = Option("clients", f"{', '.join(CLIENTS)}, or {EVERY} that are here.", ty
 HERE = Option("here", "In the settings of this project, for everybody who works on it.", "--project", "flag")
 DRY_RUN = Option("dry_run", "Only shows what would change.", "--dry-run", "flag")
 NO_HOOKS = Option("no_hooks", "Only the server of tools.", "--no-hooks", "flag")
-OF_PLUGIN = Option("of_plugin", "Says nothing where the agent's settings have this hook.", "--plugin", "flag")
+OF_PLUGIN = Option("of_plugin", "Says nothing where the agent's settings have this hook.", answering.FLAG, "flag")
 NO_MCP = Option("no_mcp", "Only the hooks.", "--no-mcp", "flag")
 LIMIT = Option("limit", "At most so many, the latest; default: 20.", "--limit", "whole")
 
