@@ -208,7 +208,7 @@ def switch(off: bool) -> Path:
 
 def switched_on() -> str | None:
     """When `switch` last switched memory on again; None if it never did."""
-    file = _beside(SWITCHED_ON)
+    file = beside(SWITCHED_ON)
     try:
         said = file.read_text("utf-8").strip() if file else ""
         return said if said and datetime.fromisoformat(said).tzinfo else None
@@ -227,12 +227,12 @@ def user_file() -> Path | None:
 
 def designs_folder() -> Path | None:
     """Where the user keeps designs of their own, whether it exists or not."""
-    return _beside("designs")
+    return beside("designs")
 
 
 def models_file() -> Path | None:
     """Where the models are named that the user added, whether it exists or not."""
-    return _beside("models.toml")
+    return beside("models.toml")
 
 
 def models_folder() -> Path | None:
@@ -242,10 +242,11 @@ def models_folder() -> Path | None:
 
 def rules_file() -> Path | None:
     """Where the user keeps rules of their own for secrets, whether it exists or not. No other file may name one."""
-    return _beside("redact.toml")
+    return beside("redact.toml")
 
 
-def _beside(name: str) -> Path | None:
+def beside(name: str) -> Path | None:
+    """A file or folder of that name beside the user's settings, whether it exists or not."""
     file = user_file()
     return None if file is None else file.parent / name
 

@@ -70,7 +70,7 @@ def _tell_problems() -> None:
     here = settings.load(Path.cwd())
     told = list(here.problems.values())
     try:
-        designs.find(here.design, settings.designs_folder())
+        _design(here.design)
     except Invalid as problem:
         told.append(f"{here.sources['design']}: the design cannot be used: {problem}")
     for each in told:
@@ -124,17 +124,21 @@ def list_designs(place: Place) -> int:
     return place.screen.table(document, ("", "design", "about", "from"), marked)
 
 
+def _design(name: str) -> Design:
+    return designs.find(name, settings.designs_folder())
+
+
 def _about(name: str) -> str:
     """A design that cannot be read is listed with the reason, so that it can be found and repaired."""
     try:
-        return designs.find(name, settings.designs_folder()).about
+        return _design(name).about
     except Invalid as problem:
         return f"cannot be used: {problem}"
 
 
 def show_design(place: Place, name: str | None = None) -> int:
     wanted = name or settings.load(Path.cwd()).design
-    text = own.text_of(designs.find(wanted, settings.designs_folder()))
+    text = own.text_of(_design(wanted))
     found = settings.all_settings(Path.cwd())
     tuned = [(key, value, source) for key in TUNED for value, source in [found[key]] if value is not None]
     covers = [f"# {k} = {one_line(value)} in {one_line(source)} covers what stands here" for k, value, source in tuned]
@@ -146,7 +150,7 @@ def show_design(place: Place, name: str | None = None) -> int:
 
 
 def use_design(place: Place, name: str) -> int:
-    old, new = _used_now(), designs.find(name, settings.designs_folder())
+    old, new = _used_now(), _design(name)
     changes = _changes(_lines(old), _lines(new)) if old is not None else []
     file = settings.set_setting("design", name, Path.cwd())
     now, source = settings.all_settings(Path.cwd())["design"]
@@ -172,7 +176,7 @@ def _changes(old: Sequence[str], new: Sequence[str]) -> list[str]:
 def _used_now() -> Design | None:
     """The design before the change; an unreadable one must not keep the user from choosing another."""
     try:
-        return designs.find(settings.load(Path.cwd()).design, settings.designs_folder())
+        return _design(settings.load(Path.cwd()).design)
     except Invalid:
         return None
 
