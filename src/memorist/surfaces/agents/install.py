@@ -45,6 +45,7 @@ from memorist.surfaces.agents.clients import (
 )
 from memorist.text import toml
 
+NOTED = "installed.json"  # beside the settings
 SERVER = "server"  # the name of that entry; the entries of hooks are named after their events
 WAIT_FOR_OTHERS = 30.0  # seconds to wait for another installation, and for a program of an agent
 READ_AGAIN = 5  # times that a file is read again because somebody saved it meanwhile
@@ -194,7 +195,7 @@ def _real(file: Path, project: Path | None) -> Path:
 def _unchanged(file: Path, client: Agent, project: Path | None) -> FileChange:
     real = _real(file, project)
     content = _content(real)
-    if content is not None and not stat.S_IMODE(real.stat().st_mode) & 0o222:
+    if content is not None and _is_read_only(real):
         yours = f"a server that runs `{MEMORIST} mcp`"
         if client.hooks is not None:
             yours += f", and at {', '.join(client.hooks.events.values())} a hook that runs `{MEMORIST} hook {client.name} EVENT`"
@@ -204,6 +205,10 @@ def _unchanged(file: Path, client: Agent, project: Path | None) -> FileChange:
 
 def _content(file: Path) -> bytes | None:
     return whole.read(file, LARGEST_SETTINGS)
+
+
+def _is_read_only(file: Path) -> bool:
+    return not stat.S_IMODE(file.stat().st_mode) & 0o222
 
 
 def _text(change: FileChange) -> str:
@@ -396,7 +401,7 @@ def _forget(book: "_Book", change: FileChange, _: FileChange) -> None:
 def _tried_without(client: Agent, file: Path, of: Sequence[Place], book: "_Book") -> FileChange:
     try:
         change = _without(client, file, of, book)
-        if change.is_one and not stat.S_IMODE(file.stat().st_mode) & 0o222:
+        if change.is_one and _is_read_only(file):
             raise Refused(f"{file} is read-only; make it writable, then uninstall again")
     except MemoristError as problem:
         return FileChange(file, client.name, None, None, failed=problem)
@@ -605,18 +610,18 @@ class _Book:
 
     @classmethod
     def read(cls) -> "_Book":
-        file = settings.user_file()
+        file = settings.beside(NOTED)
         if file is None:
             raise Invalid(
                 "there is no home folder to note in what was installed; set HOME, or MEMORIST_CONFIG to a file"
             )
-        content = _content(file.parent / "installed.json")
+        content = _content(file)
         try:
             found = json.loads(content or b"{}")
             files = {name: _installed(each) for name, each in found.items()}
         except (ValueError, TypeError, KeyError, AttributeError) as problem:
             raise Invalid(
-                f"{file.parent / 'installed.json'} cannot be read ({problem}); use the {MEMORIST} that wrote it, or move it away"
+                f"{file} cannot be read ({problem}); use the {MEMORIST} that wrote it, or move it away"
             ) from problem
         return cls(file.parent, files)
 
@@ -659,7 +664,7 @@ class _Book:
             return self._write()
         # None of our entries is left anywhere. The lock file stays: if it were removed, two processes could each hold
         # one.
-        (self.folder / "installed.json").unlink(missing_ok=True)
+        (self.folder / NOTED).unlink(missing_ok=True)
         with suppress(OSError):  # it is missing, or somebody put something into it
             (self.folder / "before").rmdir()
 
@@ -679,7 +684,7 @@ class _Book:
 
     def _write(self) -> None:
         shown = {name: asdict(each) for name, each in self.files.items()}
-        replace_private(self.folder / "installed.json", json.dumps(shown, indent=2) + "\n")
+        replace_private(self.folder / NOTED, json.dumps(shown, indent=2) + "\n")
 
 
 @contextmanager
