@@ -78,8 +78,7 @@ def answer(agent: Agent, moment: Moment, given: Mapping[str, Any], say: Callable
     with _memory(agent, moment) as memory:
         known = None if session is None else captures.began(agent.name, session, memory._tools.store, memory.space)
         call = _Call(agent, moment, given, began, session, known)
-        # The agent's folder is that of its last command, which may be in another project by now.
-        first = known.folder if known else _first_folder(given.get("transcript_path")) or Path.cwd()
+        first = _began_in(call)
         if not first.is_dir():
             raise Invalid("the folder in which this session began is gone, so nothing is told or noted in it")
         if _is_project_of(first, Path.cwd()):
@@ -103,6 +102,12 @@ def _answer(memory: Memory, call: _Call, say: Callable[[str], None]) -> None:
                 say(told)
         finally:
             _leave(memory, call)
+
+
+def _began_in(call: _Call) -> Path:
+    """Where that session began, as noted or as its transcript says; else the current folder. The agent's folder is that
+    of its last command, which may be in another project by now."""
+    return call.known.folder if call.known else _first_folder(call.given.get("transcript_path")) or Path.cwd()
 
 
 def _is_project_of(first: Path, here: Path) -> bool:

@@ -92,7 +92,7 @@ class Command:
 Commands = Mapping[str, tuple[tuple[Option, ...], Callable[..., int]]]
 JSON = Option("json", "Answers with one JSON document.", "--json", "flag")
 DB = Option("db", "The store's file; the usual one without it.", "--db", "path", placeholder="PATH")
-PROJECT = Option("project", "The project; that of this folder without it.", "--project", placeholder="NAME")
+WHICH_PROJECT = Option("project", "The project; that of this folder without it.", "--project", placeholder="NAME")
 SCOPE = Option("scope", "Only there: global, or a name and an id such as user/ann.", "--scope", placeholder="SCOPE")
 SPACE = Option("space", "The space; the usual one without it.", "--space", placeholder="NAME")
 URL = Option(
@@ -101,7 +101,7 @@ URL = Option(
     "--url",
     placeholder="URL",
 )
-PLACE = (DB, PROJECT, SCOPE, SPACE, URL, JSON)
+PLACE = (DB, WHICH_PROJECT, SCOPE, SPACE, URL, JSON)
 HELP = Option("help", "Shows this and ends.", "--help", "flag")
 USER = Option("user", "Only of this user: ann means user/ann.", "--user", placeholder="NAME")
 FILTERS = (

@@ -17,7 +17,7 @@ from memorist.errors import Invalid, Refused
 from memorist.lazy import for_good
 from memorist.surfaces.agents import served
 from memorist.surfaces.cli import arguments
-from memorist.surfaces.cli.arguments import DB, JSON, PROJECT, SPACE, Commands, Option
+from memorist.surfaces.cli.arguments import DB, JSON, SPACE, WHICH_PROJECT, Commands, Option
 from memorist.surfaces.cli.screen import aside, one_line
 from memorist.surfaces.cli.verbs import Place
 from memorist.surfaces.http.keys import RATE, KeyRing, usual_file
@@ -167,7 +167,7 @@ commands: Commands = {
                 "verbose", "Writes a line for each request to standard error; never what it said.", "--verbose", "flag"
             ),
             DB,
-            PROJECT,
+            WHICH_PROJECT,
             SPACE,
             JSON,
         ),
