@@ -123,7 +123,7 @@ def _show_kept(memory: Memory, report: Report, screen: Screen) -> None:
     for record in sorted(kept, key=lambda each: (each.kind != "summary", each.number)):
         screen.line(f"  [id:{record.number}] {record.kind}: {one_line(record.text)}")
     if any(because == WAITS for because in report.left.values()):
-        screen.line(screen.styled("`memorist promote ID` keeps a finding for the project", "dim"))
+        screen.line("`memorist promote ID` keeps a finding for the project", "dim")
 
 
 def fork(place: Place, session: str, new: str | None = None, user: str | None = None, **given: Any) -> int:

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from memorist.errors import MemoristError
-from memorist.files.follow import Follower, target_of
+from memorist.files.follow import follower_of, target_of
 from memorist.files.memory_md import MEMORY_MD, Edit, Synced, sync
 from memorist.memory import Memory
 from memorist.records import counted
@@ -64,8 +64,8 @@ def _file(memory: Memory, path: str | None) -> Path:
 
 def _follow(memory: Memory) -> None:
     """Syncs the other files of the project with the store, if it has any."""
-    target = target_of(memory)
-    for said in Follower(memory, target.folder, target.mode).sync().told if target else ():
+    follower = follower_of(memory)
+    for said in follower.sync().told if follower else ():
         aside(said)
 
 
@@ -73,9 +73,9 @@ def _show_edits(edits: Sequence[Edit], screen: Screen) -> None:
     """Shows all edits in full: whoever adopts them vouches for every word."""
     for edit in edits:
         if edit.before is not None:
-            screen.line(screen.styled(_in_full("-", edit.before), "bad"))
+            screen.line(_in_full("-", edit.before), "bad")
         style = "bad" if edit.verb == "removed" else "good"
-        screen.line(screen.styled(_in_full(DIFF_SIGNS[edit.verb], edit.text), style))
+        screen.line(_in_full(DIFF_SIGNS[edit.verb], edit.text), style)
     if any(edit.verb == "unconfirmed" for edit in edits):
         screen.line("? came in before, and nobody has confirmed it; to adopt it at a terminal makes it your word")
 

@@ -101,7 +101,7 @@ def _whole(memory: Memory, record: Record, beside: Mapping[str, Sequence[Record]
     for name, some in beside.items():
         if some:
             screen.line()
-            screen.line(screen.styled(f"{name}:", "dim"))
+            screen.line(f"{name}:", "dim")
         for each in some:
             screen.line(f"  {_mark(each)} {one_line(each.title or each.text)}")
     return 0
