@@ -85,9 +85,9 @@ def _original(stream: streams.Stream, memory: Memory) -> Content | None:
     found = originals.read(stream.whole(), stream.shown, memory)
     beside = sources.backup_of(stream.source)
     if found is None and beside is not None:
-        found = originals.read(streams.Stream(beside).whole(), readable := beside.shown, memory)
+        found = originals.read(streams.Stream(beside).whole(), beside.shown, memory)
         if found is not None:
-            found.problems.append(f"{stream.shown} is damaged, so {readable} was read")
+            found.problems.append(f"{stream.shown} is damaged, so {beside.shown} was read")
     return None if found is None else Content(stream, found.parts, original=found)
 
 
