@@ -42,7 +42,10 @@ def of(source: sources.Source, memory: Memory, document: bool, heard: Callable[[
     if streams.is_zip(head) and not document:
         for name in streams.inside(source):
             entry = streams.Stream(replace(source, entry=name), heard)
-            yield _known(entry, memory) or _refused(entry)
+            content = _known(entry, memory)
+            if content is None:
+                raise Invalid(f"{entry.shown} holds no conversations that are known; {streams.UNPACK}")
+            yield content
     else:
         yield _content(stream, head, memory, document)
 
@@ -73,10 +76,6 @@ def _known(stream: streams.Stream, memory: Memory) -> Content | None:
     if importer is None:
         return None
     return Content(stream, lambda: importers.parts(importer, values, memory))
-
-
-def _refused(stream: streams.Stream) -> Content:
-    raise Invalid(f"{stream.shown} holds no conversations that are known; {streams.UNPACK}")
 
 
 def _original(stream: streams.Stream, memory: Memory) -> Content | None:
