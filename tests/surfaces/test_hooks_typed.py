@@ -124,7 +124,7 @@ def test_what_was_typed_in_other_sessions_does_not_hide_what_an_open_one_said(wo
         said(work, f"We decided that the {name} budget is {100 + number} euros.", name=f"s{number}")
     with Memory() as memory:
         told_so = {"role": "user", "content": "We decided that the opencode budget is 103 euros.", "id": "m1"}
-        capture.keep(capture.recorder(memory), "opencode", "open", [told_so], compacts=False)
+        capture.keep(capture.recorder(memory), "opencode", "open", [told_so])
     text = asked(prompt="what is the opencode budget?", session_id="new")
     first, *others = (each for each in text.splitlines() if "budget" in each)
     assert "103 euros" in first

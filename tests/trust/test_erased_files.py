@@ -26,7 +26,7 @@ from memorist import Memory
 from memorist.files import follow as following
 from memorist.files import transcripts
 from memorist.files.follow import Follower
-from memorist.files.projections import Rendered, Target, readable
+from memorist.files.projections import Rendered, Target, rows_of
 from memorist.files.transcripts import append, file_of, read
 from memorist.store.files import unfinished_prefix
 from memorist.store.open import restore
@@ -151,7 +151,7 @@ def test_a_file_that_is_written_whole_is_written_anew(
     tmp_path: Path, folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def facts(memory: Memory, scope: str) -> bytes:
-        where = readable(memory, scope).also("kind", "eq", "fact").also("state", "eq", "active")
+        where = rows_of(memory, scope).also("kind", "eq", "fact").also("state", "eq", "active")
         return b"".join(record.text.encode() + b"\n" for record in memory._tools.store.find(where, Order("number")))
 
     monkeypatch.setattr(

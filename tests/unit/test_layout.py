@@ -13,7 +13,7 @@ import pytest
 from memorist import Memory
 from memorist.designs import ASSOCIATIVE
 from memorist.errors import Invalid
-from memorist.files import layout
+from memorist.files import layout, transfer
 from memorist.files.layout import lay_out
 
 
@@ -130,6 +130,7 @@ def test_it_never_writes_over_anything_and_leaves_nothing_half_done(
 
 def test_pages_join_without_a_gap(known: Memory, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(layout, "LAYOUT_PAGE", 3)
+    monkeypatch.setattr(transfer, "PAGE", 3)
     done = known.remember_many([{"text": f"Berth {n} belongs to ship {n}", "tags": [f"t{n}"]} for n in range(8)])
     for one, other in itertools.pairwise(done):
         known.link(one, other)

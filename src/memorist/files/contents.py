@@ -42,7 +42,10 @@ def of(source: sources.Source, memory: Memory, document: bool, heard: Callable[[
     if streams.is_zip(head) and not document:
         for name in streams.inside(source):
             entry = streams.Stream(replace(source, entry=name), heard)
-            yield _known(entry, memory) or _refused(entry)
+            content = _known(entry, memory)
+            if content is None:
+                raise Invalid(f"{entry.shown} holds no conversations that are known; {streams.UNPACK}")
+            yield content
     else:
         yield _content(stream, head, memory, document)
 
@@ -75,19 +78,15 @@ def _known(stream: streams.Stream, memory: Memory) -> Content | None:
     return Content(stream, lambda: importers.parts(importer, values, memory))
 
 
-def _refused(stream: streams.Stream) -> Content:
-    raise Invalid(f"{stream.shown} holds no conversations that are known; {streams.UNPACK}")
-
-
 def _original(stream: streams.Stream, memory: Memory) -> Content | None:
     if stream.source.size > streams.LARGEST_WHOLE:
         return None
     found = originals.read(stream.whole(), stream.shown, memory)
     beside = sources.backup_of(stream.source)
     if found is None and beside is not None:
-        found = originals.read(streams.Stream(beside).whole(), readable := beside.shown, memory)
+        found = originals.read(streams.Stream(beside).whole(), beside.shown, memory)
         if found is not None:
-            found.problems.append(f"{stream.shown} is damaged, so {readable} was read")
+            found.problems.append(f"{stream.shown} is damaged, so {beside.shown} was read")
     return None if found is None else Content(stream, found.parts, original=found)
 
 

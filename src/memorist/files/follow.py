@@ -132,23 +132,28 @@ def follow(memory: Memory) -> Followed | None:
     >>> follow(Memory(":memory:")) is None
     True
     """
-    target = target_of(memory)
-    return None if target is None else Follower(memory, target.folder, target.mode).follow()
+    follower = follower_of(memory)
+    return None if follower is None else follower.follow()
 
 
 def listen(memory: Memory) -> Callable[[], None]:
     """Follows after every write of this memory, if the settings want files; returns a function that stops it. A failure
     is logged, and the next write tries again."""
-    target = target_of(memory)
-    if target is None:
+    follower = follower_of(memory)
+    if follower is None:
         return lambda: None
-    follower = Follower(memory, target.folder, target.mode)
     follower.follow()
 
     def written(event: str, facts: Mapping[str, object]) -> None:
         follower.follow()
 
     return memory.bus.listen(written, "memory:write")
+
+
+def follower_of(memory: Memory) -> "Follower | None":
+    """The follower of this project's files; None if it has none."""
+    target = target_of(memory)
+    return None if target is None else Follower(memory, target.folder, target.mode)
 
 
 def target_of(memory: Memory) -> Target | None:

@@ -26,7 +26,7 @@ from typing import Any
 from memorist import checks
 from memorist.errors import Invalid
 from memorist.files import documents, sources
-from memorist.files.projections import readable
+from memorist.files.projections import rows_of
 from memorist.folder import HASHES, Folder, hash_of
 from memorist.memory import Memory
 from memorist.noun import Noun, line
@@ -293,7 +293,7 @@ def render(memory: Memory, scope: str) -> bytes:
 def extracted(memory: Memory, scope: str | None = None) -> list[Record]:
     """The items of the project as they are now, read with the project's rights, whoever asks."""
     project = scope or memory.project.scope
-    found = items_of(readable(memory, project), project, memory._tools.store)
+    found = items_of(rows_of(memory, project), project, memory._tools.store)
     return [record for record in found if record.state == "active"]
 
 

@@ -23,6 +23,7 @@ from typing import Any
 
 from memorist.access import GLOBAL
 from memorist.errors import Invalid, unavailable
+from memorist.files.transfer import paged
 from memorist.kinds import MEMORY
 from memorist.memory import Memory
 from memorist.records import LIVING, Link, Record
@@ -98,7 +99,7 @@ def _written(memory: Memory, target: Path, seen: _Seen) -> Iterator[Path]:
 
 def _entries(memory: Memory, scope: str, seen: _Seen) -> Iterator[str]:
     def told() -> Iterator[tuple[str, Any]]:
-        for record in _records(memory, scope):
+        for record in paged(memory, {"scope": scope, "state": {"$in": LIVING}}, everything=True):
             if _is_memory(record, memory):
                 seen.memories.append(record.id)
                 for tag in record.tags if record.state == "active" else ():
@@ -195,18 +196,6 @@ def _edges(memory: Memory, seen: _Seen) -> Iterator[dict[str, Any]]:
 def _edge(link: Link) -> dict[str, Any]:
     told = {"from": link.a, "to": link.b, "kind": EDGE_NAMES[link.kind], "weight": link.weight}
     return told | ({"evidence": link.evidence} if link.evidence else {})
-
-
-# ---------------------------------------------------------------- a page at a time
-
-
-def _records(memory: Memory, scope: str) -> Iterator[Record]:
-    """All of one scope but what was erased, by number."""
-    last = 0
-    where: dict[str, Any] = {"scope": scope, "state": {"$in": LIVING}}
-    while page := memory.list({**where, "number": {"$gt": last}}, order="-number", limit=LAYOUT_PAGE):
-        yield from page
-        last = page[-1].number
 
 
 def _is_memory(record: Record, memory: Memory) -> bool:

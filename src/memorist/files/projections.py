@@ -1,6 +1,6 @@
 """The definition of a file that follows the store: it can be written from rows, and cleaned of what was erased.
 
-A projection is made for a `Target`. It reads rows by `readable`, not by the rights of whoever happens to follow or to
+A projection is made for a `Target`. It reads rows by `rows_of`, not by the rights of whoever happens to follow or to
 erase: a caller who sees one scope only must not make a file lose the others, and one who works in another project must
 not be limited to that. It is called under the lock of the folder, and may be called again for what it has already done.
 """
@@ -100,7 +100,7 @@ class Rendered:
         return self.target.folder / self.name
 
 
-def readable(memory: Memory, scope: str) -> Where:
+def rows_of(memory: Memory, scope: str) -> Where:
     """All that a project may read, in every state."""
     return Where(Access(memory.space, reads=("*", scope), home=scope))
 

@@ -7,7 +7,7 @@ import json
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from memorist.files.projections import readable
+from memorist.files.projections import rows_of
 from memorist.memory import Memory
 from memorist.records import Record
 from memorist.session.tasks import TASK, name_of, status_of, waits_for
@@ -18,7 +18,7 @@ TASKS_FILE = "tasks.json"
 
 def render(memory: Memory, scope: str) -> bytes:
     """The file of that project, as the project reads it, whoever follows; nothing if it has no task."""
-    where = readable(memory, scope).also("kind", "eq", TASK)
+    where = rows_of(memory, scope).also("kind", "eq", TASK)
     where = where.also("scope", "eq", scope).also("state", "in", ("active", "archived"))
     tasks = memory._tools.store.find(where, Order("number", ascending=True))
     return tasks_json(tasks) if tasks else b""

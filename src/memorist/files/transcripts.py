@@ -26,7 +26,7 @@ from typing import Any, BinaryIO
 
 from memorist.errors import Invalid, MemoristError, StoreUnavailable, unavailable
 from memorist.files.jsonl import parsed
-from memorist.files.projections import Changed, Target, Wipe, content, must_be_no_link, opened, readable
+from memorist.files.projections import Changed, Target, Wipe, content, must_be_no_link, opened, rows_of
 from memorist.files.streams import LONGEST_LINE, Damaged
 from memorist.memory import Memory
 from memorist.records import Record
@@ -322,7 +322,7 @@ class Transcripts:
 
     def _said(self, memory: Memory) -> Where:
         """The turns of sessions, including forgotten ones: they were said too."""
-        where = readable(memory, self.target.scope).also("state", "ne", "erased").also("superseded_by", "eq", None)
+        where = rows_of(memory, self.target.scope).also("state", "ne", "erased").also("superseded_by", "eq", None)
         return where.also("session", "ne", None)
 
     def _mine(self, memory: Memory, turns: Sequence[Record]) -> list[Record]:
@@ -337,7 +337,7 @@ class Transcripts:
     def _sessions(self, memory: Memory, ids: Iterable[str]) -> list[Record]:
         """The records of these sessions, as far as they belong to this project."""
         scope, store = self.target.scope, memory._tools.store
-        where = readable(memory, scope).also("kind", "eq", "session").also("state", "eq", "active")
+        where = rows_of(memory, scope).also("kind", "eq", "session").also("state", "eq", "active")
         wanted = [where.also("session", "in", tuple(some)) for some in parts(sorted(ids), RECORDS_AT_ONCE)]
         found = [record for some in wanted for record in store.find(some, Order("number", ascending=True))]
         return [record for record in found if scope in (record.scope, record.data.get("project"))]
@@ -378,7 +378,7 @@ class Transcripts:
 
     def _rewrite(self, file: Path, holds: "_Holds", memory: Memory) -> None:
         """Rewrites the file without what must go, whole or not at all."""
-        store, where, kept = memory._tools.store, readable(memory, self.target.scope), 0
+        store, where, kept = memory._tools.store, rows_of(memory, self.target.scope), 0
         with unfinished(file) as partial:
             create_private(partial)
             with opened(partial, os.O_RDWR | os.O_APPEND) as new:

@@ -82,7 +82,7 @@ def export(memory: Memory, where: Mapping[str, Any] | None = None, *, everything
     first = jsonl.head(memory.space, memory.project.scope, now_utc())
     digest, count = jsonl.Digest(first.encode()), 0
     yield first
-    for line in _lines(_records(memory, _living(where), everything), memory, jsonl.line_of):
+    for line in _lines(paged(memory, _living(where), everything), memory, jsonl.line_of):
         digest.add(line.encode())
         count += 1
         yield line
@@ -96,7 +96,7 @@ def export_canonical(
     of their ids, without what belongs to the store; a memory from elsewhere that nobody touched here appears as it was
     where it was said. For comparing only."""
     yield jsonl.canonical_head()
-    yield from _lines(_records(memory, _living(where), everything, "id"), memory, jsonl.canonical_line)
+    yield from _lines(paged(memory, _living(where), everything, "id"), memory, jsonl.canonical_line)
 
 
 def _living(where: Mapping[str, Any] | None) -> Mapping[str, Any]:
@@ -138,7 +138,7 @@ def export_markdown(
 
     For reading only: to import them again, export lines of JSON, which keep every blank, date and id.
     """
-    found = (record for record in _records(memory, where or {}, everything) if KINDS[record.kind].layer == MEMORY)
+    found = (record for record in paged(memory, where or {}, everything) if KINDS[record.kind].layer == MEMORY)
     records = [((_safe(record.scope), _safe(record.kind), _safe(record.title or "")), record) for record in found]
     yield f"# Memories\n\n<!-- {len(records):,} of {_safe(memory.project.scope)} -->\n"
     above: tuple[str, ...] = ()
@@ -150,8 +150,9 @@ def export_markdown(
         above = headings
 
 
-def _records(memory: Memory, where: Mapping[str, Any], everything: bool, by: str = "number") -> Iterator[Record]:
-    """By number or by id, a page at a time."""
+def paged(memory: Memory, where: Mapping[str, Any], everything: bool, by: str = "number") -> Iterator[Record]:
+    """The memories that fit, by number or by id, read a page at a time; without `everything` or a scope in the filter, those
+    of this project."""
     wanted, anywhere = where, everything or "scope" in where
     while page := memory.list(wanted, order=f"-{by}", limit=PAGE):
         yield from (record for record in page if _is_wanted(record, anywhere, memory))
@@ -625,7 +626,7 @@ def _door(memory: Memory) -> Memory:
 def _pieces(memory: Memory, scope: str, names: Set[str]) -> Iterator[Record]:
     """The stored pieces of these documents."""
     where = {"scope": scope, "home": memory.access.home_of(scope), "kind": "document"}
-    for piece in _records(memory, where, everything=True):
+    for piece in paged(memory, where, everything=True):
         if piece.origin in FROM_FILES and names & set(piece.files[:1]):
             yield piece
 

@@ -510,6 +510,12 @@ def may_show(line: Receipt, who: Access) -> bool:
     return all(who.may_read(scope, home) for scope, home in (line.rendered or {}).get("places", ()))
 
 
+def is_told_to(line: Receipt, who: Access) -> bool:
+    """Whether the access may see this line among others: its words belong to the project it was asked in."""
+    mine = who.sees_every_project if line.home is None else who.may_read(line.home)
+    return mine and may_show(line, who)
+
+
 def use_key(receipt: str, record: str) -> str:
     """The idempotency key under which a use is counted once."""
     return f"used {receipt} {record}"

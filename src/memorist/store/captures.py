@@ -127,7 +127,7 @@ def leave_out(out: bool, now: datetime, store: Store, space: str, home: str) -> 
         return
     store.write(Commit(settings={_left_out(space, home): OUT if out else now.isoformat()}))
     if not out:
-        _keep([_at_its_end(each) for each in known(store, space, home)], store, space, home)
+        _keep([_passed_over(each) for each in known(store, space, home)], store, space, home)
 
 
 def take_along(old: str, new: str, store: Store, space: str) -> None:
@@ -141,7 +141,8 @@ def take_along(old: str, new: str, store: Store, space: str) -> None:
         _keep([*there, *come], store, space, new)
 
 
-def _at_its_end(capture: Capture) -> Capture:
+def _passed_over(capture: Capture) -> Capture:
+    """As if everything in it had been read."""
     try:
         size = capture.path.stat().st_size
         return replace(capture, read=size, last=mark(capture.path, size))

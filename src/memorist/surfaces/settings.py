@@ -144,7 +144,7 @@ def off_because() -> str | None:
         return f"memory is off: MEMORIST_OFF is {word[:40]!r}; unset it, or set it to 0, to switch memory on"
     file = user_file()
     try:
-        off = file is not None and _checked("off", (_table(file) or {}).get("off", False), str(file), file)
+        off = file is not None and _checked("off", _table(file).get("off", False), str(file), file)
     except Invalid as problem:  # it may have been meant to be off, and that is the safe side
         return f"memory is off, because whether it is on cannot be read: {problem}"
     if off:
@@ -199,7 +199,7 @@ def unset_setting(key: str) -> Path:
 def switch(off: bool) -> Path:
     """Switches memory off or on in the user's file. MEMORIST_OFF still wins: ask `off_because` afterwards."""
     file = _writable_file()
-    if (_table(file) or {}).get("off", False) is off:
+    if _table(file).get("off", False) is off:
         return file
     if not off:
         _replace(file.parent / SWITCHED_ON, f"{datetime.now(UTC).isoformat()}\n")
@@ -208,7 +208,7 @@ def switch(off: bool) -> Path:
 
 def switched_on() -> str | None:
     """When `switch` last switched memory on again; None if it never did."""
-    file = _beside(SWITCHED_ON)
+    file = beside(SWITCHED_ON)
     try:
         said = file.read_text("utf-8").strip() if file else ""
         return said if said and datetime.fromisoformat(said).tzinfo else None
@@ -227,12 +227,12 @@ def user_file() -> Path | None:
 
 def designs_folder() -> Path | None:
     """Where the user keeps designs of their own, whether it exists or not."""
-    return _beside("designs")
+    return beside("designs")
 
 
 def models_file() -> Path | None:
     """Where the models are named that the user added, whether it exists or not."""
-    return _beside("models.toml")
+    return beside("models.toml")
 
 
 def models_folder() -> Path | None:
@@ -242,10 +242,11 @@ def models_folder() -> Path | None:
 
 def rules_file() -> Path | None:
     """Where the user keeps rules of their own for secrets, whether it exists or not. No other file may name one."""
-    return _beside("redact.toml")
+    return beside("redact.toml")
 
 
-def _beside(name: str) -> Path | None:
+def beside(name: str) -> Path | None:
+    """A file or folder of that name beside the user's settings, whether it exists or not."""
     file = user_file()
     return None if file is None else file.parent / name
 
@@ -256,7 +257,7 @@ def own_rules() -> "Own":
 
     file = rules_file()
     try:
-        return own.own_rules((file and _table(file)) or {})
+        return own.own_rules(_table(file) if file else {})
     except Invalid as problem:
         return own.Own(problems=(str(problem),))
 
@@ -358,7 +359,7 @@ def _from_file(file: Path | None, allowed: tuple[str, ...], layers: _Layers) -> 
     if file is None:
         return
     try:
-        table, wrong = flat(_table(file) or {})
+        table, wrong = flat(_table(file))
     except Invalid as problem:  # an unreadable file may name any store, but one from a clone may name none
         return layers.tell("db" if allowed != LOCAL else str(file), str(problem))
     for key, said in wrong.items():
@@ -609,8 +610,8 @@ _parse = toml.parse
 _parsed: dict[Path, tuple[tuple[int, int, int], dict[str, Any]]] = {}
 
 
-def _table(file: Path) -> Mapping[str, Any] | None:
-    """The parsed file; None if there is none. Cached until its size, time or inode changes."""
+def _table(file: Path) -> Mapping[str, Any]:
+    """The parsed file; empty if there is none. Cached until its size, time or inode changes."""
     try:
         seen = file.stat()
         stamp = (seen.st_mtime_ns, seen.st_size, seen.st_ino)
@@ -619,7 +620,7 @@ def _table(file: Path) -> Mapping[str, Any] | None:
             return known[1]
         table = _parse(toml.read(file, seen.st_size, "a settings file"), file)
     except (FileNotFoundError, NotADirectoryError):
-        return None
+        return {}
     except (OSError, UnicodeDecodeError) as problem:
         raise Invalid(f"{file} cannot be read: {problem}; make it a readable UTF-8 file, or remove it") from problem
     _parsed[file] = (stamp, table)
@@ -629,7 +630,7 @@ def _table(file: Path) -> Mapping[str, Any] | None:
 def _write(key: str, value: str | float | None) -> Path:
     """Sets the key, or removes it for None; writes nothing if nothing changes."""
     file = _writable_file()
-    old = dict(_table(file) or {})
+    old = dict(_table(file))
     key = _as_spelled(key, old, file)
     if type(old.get(key)) is type(value) and old.get(key) == value:
         return file

@@ -11,7 +11,6 @@ transcript that has grown adds what is new, and what was erased stays erased. Wh
 user's message is taken out, and so is what was marked as private; a message that contained nothing else is left out.
 """
 
-import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import field, replace
@@ -26,7 +25,7 @@ from memorist.files.markdown import Entry
 from memorist.files.streams import Damaged, Stream, elements, lines
 from memorist.lazy import dataclass
 from memorist.memory import Memory
-from memorist.records import Draft, Link, Outcome, id_at, utc
+from memorist.records import Draft, Link, Outcome, id_at
 from memorist.remember.turns import whole_of
 from memorist.session.name import CLOSED, KIND
 from memorist.text.private import public_message, without_private
@@ -274,18 +273,7 @@ def label(value: Any) -> str | None:
     return value if isinstance(value, str) and not is_blank(value) and len(value) <= checks.LONGEST_LABEL else None
 
 
-def small(value: Any, most: int = 4000) -> Any:
-    """A value of a foreign file that may be kept as data: None if it is too large or too deep."""
-    try:
-        checks.data({"value": value})
-        return value if len(json.dumps(value, default=str)) <= most else None
-    except (Invalid, ValueError, TypeError, RecursionError):
-        return None
-
-
-def moment(value: Any) -> datetime | None:
-    """A time as a file gives it; None if it gives none that can be read."""
-    try:
-        return utc(value) if isinstance(value, str) and value else None
-    except (Invalid, ValueError, OverflowError):
-        return None
+def text_of(block: Any) -> str | None:
+    """The text of a block of a message, which may be a mere text; None if it has none."""
+    text = block.get("text") if isinstance(block, Mapping) else block
+    return text if isinstance(text, str) else None

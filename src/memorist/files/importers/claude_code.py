@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from memorist.files.importers import Item, Titled, Utterance, Values
+from memorist.files.importers import Item, Titled, Utterance, Values, text_of
 
 program = "claude-code"
 _SAID = ("user", "assistant")
@@ -64,10 +64,5 @@ def _typed(content: Any) -> Any:
     if isinstance(content, str):
         return None if _PUT_OUT.match(content) else _COMMANDS.sub("", content)
     if isinstance(content, list):
-        return [block for block in content if not _PUT_OUT.match(_text_of(block))]
+        return [block for block in content if not _PUT_OUT.match(text_of(block) or "")]
     return content
-
-
-def _text_of(block: Any) -> str:
-    text = block.get("text") if isinstance(block, Mapping) else block
-    return text if isinstance(text, str) else ""

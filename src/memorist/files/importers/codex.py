@@ -9,7 +9,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from memorist.files.importers import Item, Utterance, Values
+from memorist.files.importers import Item, Utterance, Values, text_of
 
 program = "codex"
 _LINES = ("session_meta", "response_item", "event_msg", "turn_context", "compacted", "world_state")
@@ -60,8 +60,8 @@ def _message(payload: Mapping[str, Any]) -> dict[str, Any] | None:
 
 
 def _injected(block: Any) -> bool:
-    text = block.get("text") if isinstance(block, Mapping) else block
-    return not isinstance(text, str) or _INJECTED.match(text) is not None
+    text = text_of(block)
+    return text is None or _INJECTED.match(text) is not None
 
 
 def _output(output: Any) -> str | list[Any] | None:

@@ -11,7 +11,7 @@ typed.
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from memorist.files.importers import Item, Utterance, Values
+from memorist.files.importers import Item, Utterance, Values, text_of
 
 program = "gemini"
 _ROLES = {"user": "user", "gemini": "assistant"}
@@ -85,8 +85,8 @@ def _typed(content: Any) -> Any:
         return "" if content.lstrip().startswith(_PUT_OUT) else content.partition(_FILES)[0]
     typed: list[Any] = []
     for part in content if isinstance(content, list) else ():
-        text = part.get("text") if isinstance(part, Mapping) else part
-        if not isinstance(text, str):
+        text = text_of(part)
+        if text is None:
             typed.append(part)
             continue
         typed.append({"text": _typed(text)})

@@ -84,10 +84,6 @@ def _named(file: Path, root: Path) -> str | None:
     return name if isinstance(name, str) and re.fullmatch(r"[\w.-]+", name) and name.strip(".") else None
 
 
-# The variable that names its home, and the home without it.
-HOMES = {
-    "claude-code": ("CLAUDE_CONFIG_DIR", ".claude"), "codex": ("CODEX_HOME", ".codex"), "gemini": (None, ".gemini"),
-}  # fmt: skip
 CLIENTS: Mapping[str, Callable[[Path, Path], Iterator[Source]]] = {
     "claude-code": _claude_code, "codex": _codex, "gemini": _gemini,
 }  # fmt: skip

@@ -82,18 +82,16 @@ def read_all(memory: Memory, seconds: float | None = None, session: str | None =
     return said
 
 
-def keep(memory: Memory, client: str, session: str, messages: list[Any], compacts: bool) -> None:
-    """Keeps what an agent hands over itself, because it writes no transcript: each message once, under its own id."""
+def keep(memory: Memory, client: str, session: str, messages: list[Any]) -> int:
+    """Keeps what an agent hands over itself, because it writes no transcript: each message once, under its own id.
+    → messages"""
     since = _since(memory)
     new = (each for each in messages if isinstance(each, Mapping) and not _older(each.get("timestamp"), since))
     cleaned = [_cleaned(each) for each in new]
     said: list[Mapping[str, Any]] = [each for each in cleaned if each is not None]
     if said:
         _ingest(memory, said, Capture(client, session, Path()))
-    if said and compacts:
-        held = memory.session(session, agent=client)
-        held.flush(reason="compaction_pending")
-        held.leave()
+    return len(said)
 
 
 def _since(memory: Memory) -> str | None:

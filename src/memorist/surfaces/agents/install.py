@@ -23,7 +23,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import asdict, field, replace
 from difflib import unified_diff
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 from memorist.errors import Invalid, MemoristError, Refused, StoreUnavailable
 from memorist.files import whole
@@ -31,7 +31,7 @@ from memorist.lazy import dataclass
 from memorist.store.files import create_private, replace_private
 from memorist.store.lock import locked
 from memorist.surfaces import settings
-from memorist.surfaces.agents import skills, splice
+from memorist.surfaces.agents import skills, splice, tables
 from memorist.surfaces.agents.clients import (
     CLIENTS,
     MEMORIST,
@@ -43,8 +43,8 @@ from memorist.surfaces.agents.clients import (
     is_hook,
     is_server,
 )
-from memorist.text import toml
 
+NOTED = "installed.json"  # beside the settings
 SERVER = "server"  # the name of that entry; the entries of hooks are named after their events
 WAIT_FOR_OTHERS = 30.0  # seconds to wait for another installation, and for a program of an agent
 READ_AGAIN = 5  # times that a file is read again because somebody saved it meanwhile
@@ -52,6 +52,14 @@ EMPTY = "{}\n"
 LONGEST_SHOWN, AROUND = 500, 40  # characters of a line that is shown whole, and around a change in a longer one
 LARGEST_SETTINGS = 256_000_000  # bytes: Claude Code keeps conversations in its settings; some have 65 MB of them
 Place = Hooks | Servers | Slash
+
+
+class Editor(Protocol):
+    """A module that changes somebody else's file in one place."""
+
+    def read(self, text: str, file: Path, /) -> Any: ...
+    def put(self, text: str, path: Sequence[str], value: Any, file: Path, /) -> str: ...
+    def take(self, text: str, path: Sequence[str], file: Path, /) -> str: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,6 +92,9 @@ class FileChange:
     @property
     def is_one(self) -> bool:
         return self.before != self.after or self.command is not None
+
+    def telling(self, said: str) -> "FileChange":
+        return replace(self, told=(*self.told, said))
 
     def diff(self) -> list[str]:
         """Only what changes: what is around it may be private."""
@@ -194,7 +205,7 @@ def _real(file: Path, project: Path | None) -> Path:
 def _unchanged(file: Path, client: Agent, project: Path | None) -> FileChange:
     real = _real(file, project)
     content = _content(real)
-    if content is not None and not stat.S_IMODE(real.stat().st_mode) & 0o222:
+    if content is not None and _is_read_only(real):
         yours = f"a server that runs `{MEMORIST} mcp`"
         if client.hooks is not None:
             yours += f", and at {', '.join(client.hooks.events.values())} a hook that runs `{MEMORIST} hook {client.name} EVENT`"
@@ -206,8 +217,21 @@ def _content(file: Path) -> bytes | None:
     return whole.read(file, LARGEST_SETTINGS)
 
 
+def _is_read_only(file: Path) -> bool:
+    return not stat.S_IMODE(file.stat().st_mode) & 0o222
+
+
 def _text(change: FileChange) -> str:
-    return EMPTY if change.after is None else whole.text_of(change.after, change.file) or EMPTY
+    text = "" if change.after is None else whole.text_of(change.after, change.file)
+    return text or ("" if _is_toml(change.file) else EMPTY)
+
+
+def _is_toml(file: Path) -> bool:
+    return file.suffix == ".toml"
+
+
+def _editor(file: Path) -> Editor:
+    return tables if _is_toml(file) else splice
 
 
 def _own_text(of: Hooks | Slash, client: Agent) -> bytes:
@@ -222,10 +246,10 @@ def _with_own(change: FileChange, of: Hooks | Slash, client: Agent, known: "_Boo
         return change
     if change.before is None and noted is not None:
         said = f"{change.file} was removed, and stays out; uninstall, then install puts it in"
-        return replace(change, told=(*change.told, said))
+        return change.telling(said)
     if change.before is not None and (noted is None or noted.after != _digest(change.before)):
         said = f"{change.file} is there, and is another than ours; it stays, move it away to have ours"
-        return replace(change, told=(*change.told, said))
+        return change.telling(said)
     return replace(change, after=text, entries=of.names)
 
 
@@ -272,70 +296,20 @@ def _with_server(
     there = _servers_in(change, servers).get(MEMORIST)
     if there is not None:
         other = f"{change.file} has another server called {MEMORIST}; it stays, rename it to have ours"
-        return change if is_server(there) else replace(change, told=(*change.told, other))
+        return change if is_server(there) else change.telling(other)
     if known.has(change.file, SERVER):
         said = f"the server was removed from {change.file}, and stays out; uninstall, then install puts it in"
-        return replace(change, told=(*change.told, said))
+        return change.telling(said)
     change = replace(change, entries=(*change.entries, SERVER))
     if project is None and servers.command and client.program and (program := shutil.which(client.program)):
         return replace(change, command=(program, *servers.command))
-    if change.file.suffix == ".toml":
-        return replace(change, after=_with_table(change, servers))
-    text = splice.put(_text(change), (*servers.path, MEMORIST), servers.entry, change.file)
-    return replace(change, after=text.encode())
+    editor, text = _editor(change.file), _text(change)
+    return replace(change, after=editor.put(text, (*servers.path, MEMORIST), servers.entry, change.file).encode())
 
 
 def _servers_in(change: FileChange, servers: Servers) -> Mapping[str, Any]:
-    if change.after is None:
-        return {}
-    text = whole.text_of(change.after, change.file)
-    found = _table(text, change.file) if change.file.suffix == ".toml" else splice.read(text or EMPTY, change.file)
-    listed = splice.at(found, servers.path)
+    listed = splice.at(_editor(change.file).read(_text(change), change.file), servers.path)
     return listed if isinstance(listed, Mapping) else {}
-
-
-def _with_table(change: FileChange, servers: Servers) -> bytes:
-    """A table at the end of a TOML file, which must still be one."""
-    before = change.after or b""
-    wanted = _table(whole.text_of(before, change.file), change.file)
-    listed = splice.at(wanted, servers.path)
-    if listed is not None and not isinstance(listed, Mapping):
-        named = ".".join(servers.path)
-        raise Invalid(f"{named} in {change.file} is no table, so nothing can be added to it; correct it")
-    line = b"\r\n" if b"\r\n" in before else b"\n"
-    rows = [
-        f"[{'.'.join(servers.path)}.{MEMORIST}]",
-        *(f"{key} = {toml.written(value)}" for key, value in servers.entry.items()),
-    ]
-    gap = b"" if not before else line if before.endswith(b"\n") else line * 2
-    after = before + gap + line.join(row.encode() for row in rows) + line
-    _inner(wanted, servers.path)[MEMORIST] = dict(servers.entry)
-    _must_say(_grown(after, servers, change.file), wanted, change.file)
-    return after
-
-
-def _grown(after: bytes, servers: Servers, file: Path) -> dict[str, Any]:
-    """What the file says with our table added. Refuses a file that has the list as an inline table, to which TOML
-    allows no additions."""
-    try:
-        return _table(whole.text_of(after, file), file)
-    except Invalid:
-        name = ".".join(servers.path)
-        entry = ", ".join(f"{key} = {toml.written(value)}" for key, value in servers.entry.items())
-        raise Refused(
-            f"{file} has {name} on one line ({name} = {{…}}), to which TOML lets nobody add a table; write it as [{name}.NAME], or "
-            f"put {MEMORIST} = {{{entry}}} into it yourself"
-        ) from None
-
-
-def _table(text: str, file: Path) -> dict[str, Any]:
-    return toml.parse(text.removeprefix(splice.BYTE_ORDER_MARK), file)
-
-
-def _must_say(found: dict[str, Any], wanted: dict[str, Any], file: Path) -> None:
-    """Checks the text to be written: it must say what was meant, and must lose nothing that others wrote."""
-    if found != wanted:
-        raise Refused(f"{file} is written in a way in which our lines cannot be told from others; change it by hand")
 
 
 def _make_folder(file: Path) -> list[str]:
@@ -396,7 +370,7 @@ def _forget(book: "_Book", change: FileChange, _: FileChange) -> None:
 def _tried_without(client: Agent, file: Path, of: Sequence[Place], book: "_Book") -> FileChange:
     try:
         change = _without(client, file, of, book)
-        if change.is_one and not stat.S_IMODE(file.stat().st_mode) & 0o222:
+        if change.is_one and _is_read_only(file):
             raise Refused(f"{file} is read-only; make it writable, then uninstall again")
     except MemoristError as problem:
         return FileChange(file, client.name, None, None, failed=problem)
@@ -525,48 +499,8 @@ def _runs_ours(hook: Any, client: Agent) -> bool:
 def _without_server(text: str, servers: Servers, file: Path, holders: Sequence[str] | None) -> str:
     if not is_server(_servers_in(FileChange(file, "", None, text.encode()), servers).get(MEMORIST)):
         return text
-    if file.suffix == ".toml":
-        return _without_table(text, servers, file)
-    text = splice.take(text, (*servers.path, MEMORIST), file)
-    return _without_holder(text, servers.path, file, holders)
-
-
-def _without_table(text: str, servers: Servers, file: Path) -> str:
-    """Takes out our table and the blank line before it. Comments stay, wherever they are."""
-    left = "".join(_lines_without(text.splitlines(keepends=True), (*servers.path, MEMORIST)))
-    wanted, found = _table(text, file), _table(left, file)
-    _inner(wanted, servers.path).pop(MEMORIST)
-    for each in (wanted, found):  # a table that only holds tables exists as long as it has one
-        if not _inner(each, servers.path):
-            _inner(each, servers.path[:-1]).pop(servers.path[-1], None)
-    _must_say(found, wanted, file)
-    return left
-
-
-def _inner(table: dict[str, Any], path: Sequence[str]) -> dict[str, Any]:
-    for name in path:
-        table = table.setdefault(name, {})
-    return table
-
-
-def _lines_without(lines: Sequence[str], path: Sequence[str]) -> list[str]:
-    kept, inside = list[str](), False
-    for line in lines:
-        begins = line.lstrip()[:1]
-        if begins == "[":
-            entered = _is_head(line, path)
-            if entered and not inside and kept and not kept[-1].strip():
-                kept.pop()
-            inside = entered
-        if not inside or begins in ("", "#"):
-            kept.append(line)
-    return kept
-
-
-def _is_head(line: str, path: Sequence[str]) -> bool:
-    """Whether that line begins the table at that path, or one inside it."""
-    names = [name.strip().strip("\"'") for name in line.partition("]")[0].strip().lstrip("[").split(".")]
-    return names[: len(path)] == [*path]
+    text = _editor(file).take(text, (*servers.path, MEMORIST), file)
+    return text if _is_toml(file) else _without_holder(text, servers.path, file, holders)
 
 
 # ---------------------------------------------------------------- what was done
@@ -605,18 +539,18 @@ class _Book:
 
     @classmethod
     def read(cls) -> "_Book":
-        file = settings.user_file()
+        file = settings.beside(NOTED)
         if file is None:
             raise Invalid(
                 "there is no home folder to note in what was installed; set HOME, or MEMORIST_CONFIG to a file"
             )
-        content = _content(file.parent / "installed.json")
+        content = _content(file)
         try:
             found = json.loads(content or b"{}")
             files = {name: _installed(each) for name, each in found.items()}
         except (ValueError, TypeError, KeyError, AttributeError) as problem:
             raise Invalid(
-                f"{file.parent / 'installed.json'} cannot be read ({problem}); use the {MEMORIST} that wrote it, or move it away"
+                f"{file} cannot be read ({problem}); use the {MEMORIST} that wrote it, or move it away"
             ) from problem
         return cls(file.parent, files)
 
@@ -659,7 +593,7 @@ class _Book:
             return self._write()
         # None of our entries is left anywhere. The lock file stays: if it were removed, two processes could each hold
         # one.
-        (self.folder / "installed.json").unlink(missing_ok=True)
+        (self.folder / NOTED).unlink(missing_ok=True)
         with suppress(OSError):  # it is missing, or somebody put something into it
             (self.folder / "before").rmdir()
 
@@ -679,7 +613,7 @@ class _Book:
 
     def _write(self) -> None:
         shown = {name: asdict(each) for name, each in self.files.items()}
-        replace_private(self.folder / "installed.json", json.dumps(shown, indent=2) + "\n")
+        replace_private(self.folder / NOTED, json.dumps(shown, indent=2) + "\n")
 
 
 @contextmanager

@@ -16,6 +16,7 @@ from memorist import checks
 from memorist.design import STEADY, Design, Lane
 from memorist.errors import Conflict, Invalid, StoreUnavailable
 from memorist.kinds import MEMORY, TURNS
+from memorist.lazy import dataclass
 from memorist.memory import Memory
 from memorist.project import repository_root
 from memorist.prompt.context import Wish
@@ -53,6 +54,18 @@ WITHOUT_TURNS = Profile("hook", turns=0)  # the agent has its own turns
 logging.getLogger("memorist").addHandler(logging.NullHandler())  # else warnings would show on the agent's screen
 
 
+@dataclass(frozen=True, slots=True)
+class _Call:
+    """What an agent said when it called this hook, and what is known about its session."""
+
+    agent: Agent
+    moment: Moment
+    given: Mapping[str, Any]
+    began: float  # when the hook began; what was noted as told after that was never heard
+    session: str | None
+    known: captures.Began | None
+
+
 def answer(agent: Agent, moment: Moment, given: Mapping[str, Any], say: Callable[[str], None], began: float) -> None:
     """Reads transcripts if the moment calls for it, and answers, both in the project in which the session began: a
     start says where the session before it ended."""
@@ -61,41 +74,40 @@ def answer(agent: Agent, moment: Moment, given: Mapping[str, Any], say: Callable
     folder = given.get("cwd")
     if isinstance(folder, str) and Path(folder).is_dir():
         os.chdir(folder)
+    session = _session(given)
     with _memory(agent, moment) as memory:
-        first = _began_in(memory, agent, given)
+        known = None if session is None else captures.began(agent.name, session, memory._tools.store, memory.space)
+        call = _Call(agent, moment, given, began, session, known)
+        first = _began_in(call)
         if not first.is_dir():
             raise Invalid("the folder in which this session began is gone, so nothing is told or noted in it")
         if _is_project_of(first, Path.cwd()):
-            return _answer(memory, agent, moment, given, say, began)
+            return _answer(memory, call, say)
     os.chdir(first)
     with _memory(agent, moment) as memory:
-        _answer(memory, agent, moment, given, say, began)
+        _answer(memory, call, say)
 
 
-def _answer(
-    memory: Memory, agent: Agent, moment: Moment, given: Mapping[str, Any], say: Callable[[str], None], began: float
-) -> None:
-    now, out = memory._tools.clock(), captures.left_out(memory._tools.store, memory.space, memory.home)
+def _answer(memory: Memory, call: _Call, say: Callable[[str], None]) -> None:
+    out = captures.left_out(memory._tools.store, memory.space, memory.home)
     try:
-        if moment in ("start", "compact", "stop", "end"):
-            _begun(memory, agent, given, now.isoformat() if _forgets(agent, moment, given) else None)
+        if call.moment in ("start", "compact", "stop", "end"):
+            _begun(memory, call)
             if not out:
-                _captured(memory, agent, moment, given)
+                _captured(memory, call)
     finally:  # whatever goes wrong with transcripts
         try:
-            told = _told(memory, agent, moment, given, began) if moment in TELLS and not out else ""
+            told = _told(memory, call) if call.moment in TELLS and not out else ""
             if told:
                 say(told)
         finally:
-            _leave(memory, agent, moment)
+            _leave(memory, call)
 
 
-def _began_in(memory: Memory, agent: Agent, given: Mapping[str, Any]) -> Path:
+def _began_in(call: _Call) -> Path:
     """Where that session began, as noted or as its transcript says; else the current folder. The agent's folder is that
     of its last command, which may be in another project by now."""
-    session = _session(given)
-    known = None if session is None else captures.began(agent.name, session, memory._tools.store, memory.space)
-    return known.folder if known else _first_folder(given.get("transcript_path")) or Path.cwd()
+    return call.known.folder if call.known else _first_folder(call.given.get("transcript_path")) or Path.cwd()
 
 
 def _is_project_of(first: Path, here: Path) -> bool:
@@ -124,30 +136,30 @@ def _folder_in(line: bytes) -> str | None:
     return next((folder for folder in folders if isinstance(folder, str)), None)
 
 
-def _begun(memory: Memory, agent: Agent, given: Mapping[str, Any], forgot: str | None) -> None:
+def _begun(memory: Memory, call: _Call) -> None:
     """Notes where the session began, even in a project that is left out: else it would count as a session of whatever
     project its agent moves to. Also notes when its agent forgot what it was told."""
-    session, store = _session(given), memory._tools.store
-    known = None if session is None else captures.began(agent.name, session, store, memory.space)
-    if session is not None and (known is None or forgot is not None):
-        about = captures.Began(known.folder if known else Path.cwd(), forgot)
+    forgets = _forgets(call)
+    if call.session is not None and (call.known is None or forgets):
+        folder = call.known.folder if call.known else Path.cwd()
+        about = captures.Began(folder, memory._tools.clock().isoformat() if forgets else None)
         with memory._writer.transaction():
-            captures.begin(agent.name, session, about, store, memory.space)
+            captures.begin(call.agent.name, call.session, about, memory._tools.store, memory.space)
 
 
-def _forgets(agent: Agent, moment: Moment, given: Mapping[str, Any]) -> bool:
+def _forgets(call: _Call) -> bool:
     """Whether the agent has forgotten what it was told, or is about to. Most start again afterwards and give the
     reason; Gemini CLI announces a compaction before every turn, and mostly does none."""
-    return given.get("source") in ("compact", "clear") or (moment == "compact" and agent.name == "opencode")
+    compacts = call.moment == "compact" and call.agent.name == "opencode"
+    return compacts or call.given.get("source") in ("compact", "clear")
 
 
-def _leave(memory: Memory, agent: Agent, moment: Moment) -> None:
+def _leave(memory: Memory, call: _Call) -> None:
     """What was told is noted now or never: closing a memory would wait longer for another writer than an agent does."""
     memory._writer.flush(WAIT)
     if memory._writer.taken():
-        problems.note(
-            agent.name, moment, StoreUnavailable("what was told was not noted, because the store was busy or full")
-        )
+        problem = StoreUnavailable("what was told was not noted, because the store was busy or full")
+        problems.note(call.agent.name, call.moment, problem)
 
 
 def _memory(agent: Agent, moment: Moment) -> Memory:
@@ -176,17 +188,17 @@ def _knows_chances(design: Design) -> bool:
     return any(lane.least for lane in design.lanes)
 
 
-def _told(memory: Memory, agent: Agent, moment: Moment, given: Mapping[str, Any], began: float) -> str:
-    here, session = settings.load(Path.cwd()), _session(given)
+def _told(memory: Memory, call: _Call) -> str:
+    here, session, given = settings.load(Path.cwd()), call.session, call.given
     wish = Wish(
         "", session=session, budget=here.hook_tokens, style="xml", profile=WITHOUT_TURNS, deadline=here.hook_ms / 1000,
         where=None if session is None else {"session": {"$ne": session}},
     )  # fmt: skip
-    if moment == "prompt":
+    if call.moment == "prompt":
         prompt = _asking(given["prompt"])
         if not prompt or small_talk(prompt):
             return ""
-        shown = frozenset(_shown(memory, agent, session, began)) if session else frozenset()
+        shown = frozenset(_shown(memory, session, call)) if session else frozenset()
         # Leave out summaries, which repeat earlier prompts and so resemble many, and the same prompt asked before,
         # which is no answer.
         where = {
@@ -225,22 +237,34 @@ def _holder(memory: Memory) -> Callable[[str], bool]:
     return lambda word: all(store.vocabulary(term, shelves(), Where(access), 1) == [term] for term in terms(word))
 
 
-def _captured(memory: Memory, agent: Agent, moment: Moment, given: Mapping[str, Any]) -> None:
+def _captured(memory: Memory, call: _Call) -> None:
     """Notes and keeps what was said. Only a start closes sessions."""
     from memorist.surfaces.agents import capture
 
-    session, path, door = _session(given), given.get("transcript_path"), capture.recorder(memory)
-    if session is not None and isinstance(path, str) and agent.name in capture.READ:
-        since = memory._tools.clock().isoformat() if given.get("source") in ("fork", "resume") else None
-        capture.note(door, agent.name, session, Path(path), moment == "end", since)
-        if moment == "compact" and capture.read_all(door, COMPACTING, session=session, close=False):
-            held = door.session(session, agent=agent.name)
-            held.flush(reason="compaction_pending")
-            held.leave()
-    if session is not None and isinstance(given.get("messages"), list):
-        capture.keep(door, agent.name, session, given["messages"], compacts=moment == "compact")
-    if moment == "start":
+    door = capture.recorder(memory)
+    if call.session is not None and _kept(door, call.session, call) and call.moment == "compact":
+        held = door.session(call.session, agent=call.agent.name)
+        held.flush(reason="compaction_pending")
+        held.leave()
+    if call.moment == "start":
         _close_ended(door)
+
+
+def _kept(door: Memory, session: str, call: _Call) -> int:
+    """Notes that there is a transcript, which a compaction reads at once, and keeps what the agent hands over itself.
+    → messages"""
+    from memorist.surfaces.agents import capture
+
+    client, given, kept = call.agent.name, call.given, 0
+    path, messages = given.get("transcript_path"), given.get("messages")
+    if isinstance(path, str) and client in capture.READ:
+        since = door._tools.clock().isoformat() if given.get("source") in ("fork", "resume") else None
+        capture.note(door, client, session, Path(path), call.moment == "end", since)
+        if call.moment == "compact":
+            kept += capture.read_all(door, COMPACTING, session=session, close=False)
+    if isinstance(messages, list):
+        kept += capture.keep(door, client, session, messages)
+    return kept
 
 
 def _close_ended(door: Memory) -> None:
@@ -278,21 +302,16 @@ def _session(given: Mapping[str, Any]) -> str | None:
     return checks.label(session, "the session") if isinstance(session, str) and session else None
 
 
-def _shown(memory: Memory, agent: Agent, session: str, began: float) -> set[str]:
+def _shown(memory: Memory, session: str, call: _Call) -> set[str]:
     """Memories that this session was shown before this hook began, that are unchanged since, and that the agent has not
     forgotten. Entries made since this hook began do not count: a server's process made them for this very hook, which
     never got the answer."""
     when, now, store = dict[str, datetime](), time.time(), memory._tools.store
-    forgot = _forgot(memory, agent, session)
+    forgot = datetime.fromisoformat(call.known.forgot).timestamp() if call.known and call.known.forgot else 0.0
     for line in store.receipts(memory.space, RENDERED_AT_MOST, session=session):
         at = line.at.timestamp()
-        if line.surface == SURFACE and at >= forgot and not began <= at <= now:
+        if line.surface == SURFACE and at >= forgot and not call.began <= at <= now:
             for id in line.ids:
                 when.setdefault(id, line.at)  # the newest line comes first
     records = store.get(list(when), Where(memory.access))
     return {record.id for record in records if record.times.updated <= when[record.id]}
-
-
-def _forgot(memory: Memory, agent: Agent, session: str) -> float:
-    known = captures.began(agent.name, session, memory._tools.store, memory.space)
-    return datetime.fromisoformat(known.forgot).timestamp() if known and known.forgot else 0.0

@@ -23,10 +23,10 @@ from memorist import __version__
 from memorist.errors import Refused
 from memorist.surfaces.agents import skills, splice
 from memorist.surfaces.agents.clients import CLIENTS, DESK, MEMORIST, STDIO, Agent, commands_in, is_hook
+from memorist.surfaces.cli.hook import FLAG
 
 TOLD_IN_SHORT = "A memory for coding agents: what was decided and learned in a project, on this machine, in one file."
 SCHEMAS = "https://agent-plugins.org/schemas/1.0.0"
-FLAG = "--plugin"
 BUNDLE = "memorist.mcpb"
 _ABOUT: Mapping[str, Any] = {
     "name": MEMORIST,

@@ -3,7 +3,6 @@
 import json
 from contextlib import suppress
 from datetime import UTC, datetime
-from pathlib import Path
 from typing import Any
 
 from memorist.errors import MemoristError
@@ -11,17 +10,12 @@ from memorist.redact import Redactor
 from memorist.store.files import replace_private
 from memorist.surfaces import settings
 
-KEPT = 20
-
-
-def _file() -> Path | None:
-    user = settings.user_file()
-    return None if user is None else user.parent / "hooks.json"
+FILE, KEPT = "hooks.json", 20
 
 
 def last() -> list[dict[str, Any]]:
     """Newest first."""
-    file = _file()
+    file = settings.beside(FILE)
     with suppress(OSError, ValueError):
         found = json.loads(file.read_bytes()) if file else []
         return [each for each in found if isinstance(each, dict)] if isinstance(found, list) else []
@@ -36,6 +30,6 @@ def note(client: str, event: str, problem: BaseException) -> None:
         "problem": Redactor(b"hooks").redact(said[:500]),
     }  # fmt: skip
     with suppress(Exception):
-        file = _file()
+        file = settings.beside(FILE)
         if file is not None:
             replace_private(file, json.dumps([line, *last()][:KEPT], indent=1), durable=False)

@@ -12,7 +12,7 @@ from typing import Any
 from memorist.errors import MemoristError, StoreDamaged
 from memorist.memory import Memory
 from memorist.project import repository_root
-from memorist.remember.edit import may_show, use_key
+from memorist.remember.edit import is_told_to, use_key
 from memorist.store import captures
 from memorist.store.nouns import Diagnosis, Receipt
 from memorist.store.where import Where
@@ -47,8 +47,7 @@ def _lines(memory: Memory) -> Iterator[Receipt]:
     """Log lines of hooks that told something, in places that may be read."""
     who = memory.access
     for line in memory._tools.store.receipts(who.space, LINES_READ):
-        mine = who.sees_every_project if line.home is None else who.may_read(line.home)
-        if line.surface == SURFACE and line.ids and mine and may_show(line, who):
+        if line.surface == SURFACE and line.ids and is_told_to(line, who):
             yield line
 
 

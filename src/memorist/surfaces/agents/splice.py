@@ -167,7 +167,7 @@ def _added(text: str, node: _Node, name: str, value: Any) -> str:
     rest = text[last : node.end - 1]
     body = rest.rstrip()
     blanks = rest[len(body) :]
-    trailing = "," in _without_remarks(body)
+    trailing = "," in _REMARK.sub("", body)
     end = blanks if layout.alone or "\n" in blanks else layout.line + layout.outer
     comma, after = ("", ",") if trailing else (",", "")
     return f"{text[:last]}{comma}{body}{layout.gap}{name}{shown}{after}{end}{text[node.end - 1 :]}"
@@ -211,10 +211,6 @@ def _shown(value: Any, unit: str) -> str:
     opening, closing = "{}" if isinstance(value, dict) else "[]"
     inner = ",\n".join(parts).replace("\n", "\n" + unit)
     return f"{opening}\n{unit}{inner}\n{closing}"
-
-
-def _without_remarks(text: str) -> str:
-    return _REMARK.sub("", text)
 
 
 def _indent_at(text: str, place: int) -> str:

@@ -14,9 +14,9 @@ from memorist.project import repository_root
 from memorist.surfaces.agents import install as lines
 from memorist.surfaces.agents.clients import CLIENTS, Agent
 from memorist.surfaces.cli import hook as answering
-from memorist.surfaces.cli.arguments import JSON, PLACE, Option
-from memorist.surfaces.cli.screen import Screen, aside, one_line
-from memorist.surfaces.cli.verbs import PATIENCE, Place, opened
+from memorist.surfaces.cli.arguments import JSON, PLACE, Commands, Option
+from memorist.surfaces.cli.screen import aside, one_line
+from memorist.surfaces.cli.verbs import PATIENCE_OF_READERS, Place, opened
 
 EVERY = "all"
 Changing = Callable[[Agent], list[lines.FileChange]]
@@ -28,7 +28,7 @@ WHICH = Option("clients", f"{', '.join(CLIENTS)}, or {EVERY} that are here.", ty
 HERE = Option("here", "In the settings of this project, for everybody who works on it.", "--project", "flag")
 DRY_RUN = Option("dry_run", "Only shows what would change.", "--dry-run", "flag")
 NO_HOOKS = Option("no_hooks", "Only the server of tools.", "--no-hooks", "flag")
-OF_PLUGIN = Option("of_plugin", "Says nothing where the agent's settings have this hook.", "--plugin", "flag")
+OF_PLUGIN = Option("of_plugin", "Says nothing where the agent's settings have this hook.", answering.FLAG, "flag")
 NO_MCP = Option("no_mcp", "Only the hooks.", "--no-mcp", "flag")
 LIMIT = Option("limit", "At most so many, the latest; default: 20.", "--limit", "whole")
 
@@ -112,7 +112,7 @@ def _listed(place: Place, project: bool) -> int:
         here = client.is_here()
         document[client.name] = {"found": here, "entries": entries}
         rows.append((client.name, "found" if here else "not found", state))
-    code = Screen.of(place.json).table(document, ("agent", "here", "installed"), rows)
+    code = place.screen.table(document, ("agent", "here", "installed"), rows)
     if not place.json:
         aside(
             "nothing was changed; `memorist install AGENT`, or `all`, installs, and `--dry-run` shows what it would change"
@@ -125,7 +125,7 @@ def _shown(place: Place, client: Agent, changes: list[lines.FileChange], none: s
     changed = [change for change in changes if change.is_one]
     if not place.json:
         for text in [change.diff() for change in changed] or [[f"{client.title} {none}"]]:
-            Screen.of(False).verbatim("\n".join(text))
+            place.screen.verbatim("\n".join(text))
     for said in chain.from_iterable(map(attrgetter("told"), changes)):
         aside(one_line(said))
     entries = [*chain.from_iterable(map(attrgetter("entries"), changed))]
@@ -134,7 +134,7 @@ def _shown(place: Place, client: Agent, changes: list[lines.FileChange], none: s
 
 def _end(place: Place, document: dict[str, dict[str, Any]], dry_run: bool) -> None:
     if place.json:
-        Screen.of(True).answer(document)
+        place.screen.document(document)
     elif any(each["files"] for each in document.values()):
         aside(
             "nothing was changed: --dry-run"
@@ -148,14 +148,14 @@ def plugin(place: Place, folder: str) -> int:
     from memorist.surfaces.agents import plugin as folders
 
     written = folders.write(Path(folder))
-    return Screen.of(place.json).answer([str(file) for file in written], *map(str, written))
+    return place.screen.answer([str(file) for file in written], *map(str, written))
 
 
 def receipts(place: Place, limit: int = 20) -> int:
     from memorist.surfaces.agents import receipts as log
 
     most = checks.whole(limit, "limit", 1, log.LINES_READ)
-    with opened(place, wait=PATIENCE["reading"]) as memory:
+    with opened(place, wait=PATIENCE_OF_READERS) as memory:
         told = log.told(memory, most)
     if not told:
         aside("no agent was told anything here; `memorist install` gives one this memory")
@@ -166,7 +166,7 @@ def receipts(place: Place, limit: int = 20) -> int:
         )
         for each in told
     ]  # fmt: skip
-    return Screen.of(place.json).table(told, ("at", "agent", "session", "told at", "tokens", "memories", "used"), rows)
+    return place.screen.table(told, ("at", "agent", "session", "told at", "tokens", "memories", "used"), rows)
 
 
 def _marks(numbers: list[int]) -> str:
@@ -179,7 +179,7 @@ def hook(place: Place, client: str = "", event: str = "", of_plugin: bool = Fals
     return 0
 
 
-commands = {
+commands: Commands = {
     "hook": ((Option("client", "The agent."), Option("event", "Its name for what happens."), OF_PLUGIN), hook),
     "plugin": ((Option("folder", "A new folder.", needed=True), JSON), plugin),
     "install": ((WHICH, HERE, DRY_RUN, NO_HOOKS, NO_MCP, JSON), install),

@@ -14,8 +14,7 @@ from datetime import UTC, datetime, timedelta
 
 from memorist.memory import Memory
 from memorist.records import Record
-from memorist.surfaces.cli.arguments import PLACE
-from memorist.surfaces.cli.screen import Screen
+from memorist.surfaces.cli.arguments import PLACE, Commands
 from memorist.surfaces.cli.verbs import Place, opened
 
 SAMPLE = 500
@@ -53,10 +52,10 @@ class Mine:
 def bench(place: Place) -> int:
     with opened(place) as memory:
         found = look(memory)
-    return Screen.of(place.json).answer(found, told(found))
+    return place.screen.answer(found, told(found))
 
 
-commands = {"bench": (PLACE, bench)}
+commands: Commands = {"bench": (PLACE, bench)}
 
 
 def look(memory: Memory) -> Mine:

@@ -25,8 +25,7 @@ from memorist.remember.review import DECISIONS
 from memorist.session.tasks import STEPS
 from memorist.surfaces import settings
 from memorist.surfaces.cli import app, progress
-from memorist.surfaces.cli.arguments import JSON, PLACE, SHORT, Command, Option
-from memorist.surfaces.cli.screen import Screen
+from memorist.surfaces.cli.arguments import JSON, PLACE, SHORT, Command, Commands, Option
 from memorist.surfaces.cli.verbs import Place
 
 BASH_FOLDER = "~/.local/share/bash-completion/completions"
@@ -49,7 +48,7 @@ def completion(place: Place, shell: str) -> int:
         raise Invalid(f"there is no completion for {shell[:60]!r}; there is one for {', '.join(SCRIPTS)}")
     script = SCRIPTS[shell]([app.command_named(name) for name in (*app.COMMANDS, *app.SHELL)])
     if place.json:
-        return Screen.of(True).answer({"shell": shell, "script": script})
+        return place.screen.answer({"shell": shell, "script": script})
     progress.end()
     sys.stdout.write(script)
     return 0
@@ -208,4 +207,4 @@ def _quoted(text: str) -> str:
 
 SCRIPTS: Mapping[str, Callable[[list[Command]], str]] = {"bash": bash, "zsh": zsh, "fish": fish}
 SHELL_NAME = Option("shell", "The shell: bash, zsh or fish.", needed=True)
-commands: dict[str, tuple[tuple[Option, ...], Callable[..., int]]] = {"completion": ((SHELL_NAME, JSON), completion)}
+commands: Commands = {"completion": ((SHELL_NAME, JSON), completion)}

@@ -5,7 +5,7 @@ their own. `design use` changes a setting and nothing else: a design owns no dat
 of them.
 """
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -16,8 +16,8 @@ from memorist.designs import own
 from memorist.errors import Invalid, MemoristError, Refused
 from memorist.store import captures
 from memorist.surfaces import settings
-from memorist.surfaces.cli.arguments import JSON, Option
-from memorist.surfaces.cli.screen import Screen, aside, one_line, safe
+from memorist.surfaces.cli.arguments import JSON, Commands, Option
+from memorist.surfaces.cli.screen import aside, one_line, safe
 from memorist.surfaces.cli.verbs import Place, opened
 from memorist.text import toml
 
@@ -31,7 +31,7 @@ UNSCHEDULED = "nothing runs by itself: the schedule is only kept; `memorist upke
 def get_setting(place: Place, key: str) -> int:
     value = settings.get_setting(key, Path.cwd())
     _tell_problems()
-    return Screen.of(place.json).answer({key: value}, one_line(value or ""))
+    return place.screen.answer({key: value}, one_line(value or ""))
 
 
 def set_setting(place: Place, key: str, value: str | None = None) -> int:
@@ -41,7 +41,7 @@ def set_setting(place: Place, key: str, value: str | None = None) -> int:
     note = _note_on(settings.known(key), place) if now else None
     said = f"{key} is now {one_line(now) if now else 'not set'} ({one_line(str(file))} was written)"
     document = {key: now, "file": file} | ({"note": note} if note else {})
-    return Screen.of(place.json).answer(document, said, *([f"  {one_line(note)}"] if note else []))
+    return place.screen.answer(document, said, *([f"  {one_line(note)}"] if note else []))
 
 
 def _note_on(key: str, place: Place) -> str | None:
@@ -70,7 +70,7 @@ def _tell_problems() -> None:
     here = settings.load(Path.cwd())
     told = list(here.problems.values())
     try:
-        designs.find(here.design, settings.designs_folder())
+        _design(here.design)
     except Invalid as problem:
         told.append(f"{here.sources['design']}: the design cannot be used: {problem}")
     for each in told:
@@ -82,7 +82,7 @@ def list_settings(place: Place) -> int:
     document = {key: {"value": value, "source": source} for key, (value, source) in found.items()}
     rows = [(key, value or "", source) for key, (value, source) in found.items()]
     _tell_problems()
-    return Screen.of(place.json).table(document, ("setting", "value", "from"), rows)
+    return place.screen.table(document, ("setting", "value", "from"), rows)
 
 
 def switch(off: bool, place: Place, here: bool = False) -> int:
@@ -91,7 +91,7 @@ def switch(off: bool, place: Place, here: bool = False) -> int:
     file = settings.switch(off)
     because = settings.off_because()
     document = {"off": because is not None, "because": because, "file": file}
-    return Screen.of(place.json).answer(document, one_line(because or "memory is on"))
+    return place.screen.answer(document, one_line(because or "memory is on"))
 
 
 def _leave_out(out: bool, place: Place) -> int:
@@ -107,7 +107,7 @@ def _leave_out(out: bool, place: Place) -> int:
         said = f"{memory.home} is left out: hooks say nothing there, and nothing of its agents is kept; tools over MCP still answer"
         back = "; `memorist on --here` takes it in again"
         document = {"project": memory.home, "left_out": out}
-        return Screen.of(place.json).answer(document, said + back if out else f"{memory.home} is not left out")
+        return place.screen.answer(document, said + back if out else f"{memory.home} is not left out")
 
 
 # ---------------------------------------------------------------- designs
@@ -121,24 +121,28 @@ def list_designs(place: Place) -> int:
     rows = [(name, _about(name), where) for name, where in known.items()]
     document = [{"name": n, "about": about, "from": where, "current": n == current} for n, about, where in rows]
     marked = [("*" if row[0] == current else "", *row) for row in rows]
-    return Screen.of(place.json).table(document, ("", "design", "about", "from"), marked)
+    return place.screen.table(document, ("", "design", "about", "from"), marked)
+
+
+def _design(name: str) -> Design:
+    return designs.find(name, settings.designs_folder())
 
 
 def _about(name: str) -> str:
     """A design that cannot be read is listed with the reason, so that it can be found and repaired."""
     try:
-        return designs.find(name, settings.designs_folder()).about
+        return _design(name).about
     except Invalid as problem:
         return f"cannot be used: {problem}"
 
 
 def show_design(place: Place, name: str | None = None) -> int:
     wanted = name or settings.load(Path.cwd()).design
-    text = own.text_of(designs.find(wanted, settings.designs_folder()))
+    text = own.text_of(_design(wanted))
     found = settings.all_settings(Path.cwd())
     tuned = [(key, value, source) for key in TUNED for value, source in [found[key]] if value is not None]
     covers = [f"# {k} = {one_line(value)} in {one_line(source)} covers what stands here" for k, value, source in tuned]
-    screen = Screen.of(place.json)
+    screen = place.screen
     if screen.json:
         return screen.answer({"name": wanted, **toml.parse(text, Path(wanted))})
     screen.verbatim("\n".join([*covers, text.rstrip("\n")]))
@@ -146,11 +150,11 @@ def show_design(place: Place, name: str | None = None) -> int:
 
 
 def use_design(place: Place, name: str) -> int:
-    old, new = _used_now(), designs.find(name, settings.designs_folder())
+    old, new = _used_now(), _design(name)
     changes = _changes(_lines(old), _lines(new)) if old is not None else []
     file = settings.set_setting("design", name, Path.cwd())
     now, source = settings.all_settings(Path.cwd())["design"]
-    Screen.of(place.json).answer(
+    place.screen.answer(
         {"design": now, "from": source, "file": file, "changes": changes},
         f"design is now {one_line(now or '')} ({one_line(str(file))} was written)",
         *(f"  {safe(line)}" for line in changes),
@@ -172,7 +176,7 @@ def _changes(old: Sequence[str], new: Sequence[str]) -> list[str]:
 def _used_now() -> Design | None:
     """The design before the change; an unreadable one must not keep the user from choosing another."""
     try:
-        return designs.find(settings.load(Path.cwd()).design, settings.designs_folder())
+        return _design(settings.load(Path.cwd()).design)
     except Invalid:
         return None
 
@@ -199,7 +203,7 @@ ONLY_HERE = Option(
 )
 KEY = Option("key", "The name of the setting.", needed=True)
 VALUE = Option("value", "Its new value.", needed=True)
-commands: dict[str, tuple[tuple[Option, ...], Callable[..., Any]]] = {
+commands: Commands = {
     "design list": ((JSON,), list_designs),
     "design show": ((Option("name", f"{NAME}; the one in use without it."), JSON), show_design),
     "design use": ((Option("name", f"{NAME}.", needed=True), JSON), use_design),

@@ -12,7 +12,7 @@ import shlex
 import subprocess
 import sys
 import tempfile
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -32,7 +32,7 @@ from memorist.records import Outcome, Record, memories, zoned
 from memorist.store.files import write_new
 from memorist.store.open import noting_copy
 from memorist.surfaces.cli import arguments, progress, show
-from memorist.surfaces.cli.arguments import PLACE, Option
+from memorist.surfaces.cli.arguments import PLACE, Commands, Option
 from memorist.surfaces.cli.screen import Screen, aside, one_line, safe
 from memorist.surfaces.cli.verbs import Place, exit_code, opened
 from memorist.text.visible import decoded, is_blank
@@ -59,7 +59,7 @@ def backup(place: Place, path: str | None = None, restore: str | None = None, ye
     with opened(place) as memory:
         store = Path(memory.status()["store"])
         done = memory.backup(path or f"{store}.backup-{datetime.now(UTC):%Y%m%dT%H%M%S}Z")
-    screen = Screen.of(place.json)
+    screen = place.screen
     said = f"{screen.styled('backed up', 'good')} {one_line(str(store))} to {one_line(str(done))}"
     return screen.answer({"backup": done, "store": store}, said)
 
@@ -74,7 +74,7 @@ def _restore(place: Place, file: Path, yes: bool) -> int:
     if not yes and not arguments.agreed(f"replace {store} by {file}? What is there is kept beside it."):
         return arguments.declined()
     kept = restore(store, file, datetime.now(UTC))
-    screen = Screen.of(place.json)
+    screen = place.screen
     return screen.answer(
         {"restored": file, "store": store, "kept": kept},
         f"{screen.styled('restored', 'good')} {one_line(str(store))} from {one_line(str(file))}",
@@ -94,7 +94,7 @@ def edit(place: Place, id: str) -> int:
             outcome = Outcome("unchanged", "the text is the same", record.id, record)
         else:
             outcome = memory.revise(record.id, text, expected_version=record.version, because="edited")
-        show.show(show.Result("edit", outcome, memory, {}), Screen.of(place.json))
+        show.show(show.Result("edit", outcome, memory), place.screen)
     return exit_code(outcome)
 
 
@@ -127,7 +127,7 @@ def import_command(place: Place, paths: Sequence[str] = (), own: bool = False, y
         if own and not _vouched(memory, yes or how.get("dry_run", False)):
             return arguments.declined()
         told, home = _brought(memory, paths, {**how, "scope": place.scope, "own": own}), memory.home
-    _show_all(told, own, place.scope or home, Screen.of(place.json))
+    _show_all(told, own, place.scope or home, place.screen)
     return _name_problems([problem for done in told for problem in done.problems])
 
 
@@ -145,17 +145,12 @@ def _named(paths: Sequence[str], memory: Memory) -> Sequence[str | Source]:
         return paths
     if len(rest) > 1:
         raise Invalid(f"name one folder or file of {client}, or none for those of this project")
-    path = Path(rest[0]).expanduser() if rest else None
-    home = _home(client)
+    from memorist.surfaces.agents.clients import CLIENTS  # other imports do without it
+
+    path, home = Path(rest[0]).expanduser() if rest else None, CLIENTS[client].home()
     if path is None and (said := places.passed_over(client, home)):
         aside(said)
     return places.transcripts(client, path, memory.project.root or Path.cwd(), home)
-
-
-def _home(client: str) -> Path:
-    variable, usual = places.HOMES[client]
-    named = os.environ.get(variable) if variable else None
-    return Path(named or Path.home() / usual)
 
 
 def _name_problems(problems: Sequence[str]) -> int:
@@ -225,7 +220,7 @@ def index(place: Place, paths: Sequence[str] = (), dry_run: bool = False) -> int
 
     with opened(place) as memory:
         done = items.index(memory, paths, dry_run=dry_run)
-    screen = Screen.of(place.json)
+    screen = place.screen
     if screen.json:
         screen.document(done)
     else:
@@ -253,7 +248,7 @@ def export_command(
         return _lay_out(place, path, layout, odd=(style, where, all) != ("jsonl", None, False))
     _refuse_odd(style, all, place)
     with opened(place, narrowed=not place.server) as memory:
-        lines, screen = _exported(memory, style, where, all, place.scope), Screen.of(place.json)
+        lines, screen = _exported(memory, style, where, all, place.scope), place.screen
         if path not in (None, "-"):
             _to_file(Path(str(path)).expanduser(), lines, memory, screen)
         else:
@@ -285,7 +280,7 @@ def _lay_out(place: Place, path: str | None, layout: str, odd: bool) -> int:
         )
     with opened(place) as memory:
         done = LAYOUTS[layout](memory, str(path))
-    screen = Screen.of(place.json)
+    screen = place.screen
     said = f"{screen.styled('exported', 'good')} {memories(done.memories)} to {one_line(str(done.folder))}"
     return screen.answer(done, said, *(f"  {one_line(str(file))}" for file in done.files))
 
@@ -379,7 +374,7 @@ INDEX = (
     Option("dry_run", "Shows what is in the files, and keeps nothing.", "--dry-run", "flag"),
     *PLACE,
 )
-commands: dict[str, tuple[tuple[Option, ...], Callable[..., int]]] = {
+commands: Commands = {
     "backup": (BACKUP, backup),
     "import": (IMPORT, import_command),
     "export": (EXPORT, export_command),

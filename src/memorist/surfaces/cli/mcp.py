@@ -1,7 +1,7 @@
 """`memorist mcp`: a server for one agent on standard input and output. `memorist prompt`: what to tell that agent."""
 
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from importlib.util import find_spec
 from typing import Any
 
@@ -10,13 +10,13 @@ from memorist.errors import Refused
 from memorist.lazy import for_good
 from memorist.surfaces import settings
 from memorist.surfaces.cli import arguments
-from memorist.surfaces.cli.arguments import PLACE, Option
+from memorist.surfaces.cli.arguments import DB, SPACE, Commands, Option
 from memorist.surfaces.cli.screen import aside
 from memorist.surfaces.cli.verbs import Place, follow
 from memorist.surfaces.mcp import tools, words
 
 MISSING = "MCP needs the package mcp, which is not installed; run: pip install 'memorist[mcp]'"
-_PROJECT = Option(
+PROJECTS = Option(
     "projects", "A project to serve; may be repeated, the first is the usual one. Default: that of the client's folder.",
     "--project", "texts", placeholder="NAME",
 )  # fmt: skip
@@ -30,7 +30,6 @@ TRUST = Option(
     "--trust-elicitation",
     "flag",
 )
-_DB, _SPACE = (next(option for option in PLACE if option.name == name) for name in ("db", "space"))
 
 
 def _mcp(place: Place, **given: Any) -> int:
@@ -60,7 +59,7 @@ def _profile(given: Mapping[str, Any]) -> str:
     return checks.one_of(given.get("tools", tools.DEFAULT), "--tools", tools.PROFILES)
 
 
-commands: Mapping[str, tuple[tuple[Option, ...], Callable[..., int]]] = {
-    "mcp": ((TOOLS, _PROJECT, EVERY, TRUST, _DB, _SPACE), _mcp),
+commands: Commands = {
+    "mcp": ((TOOLS, PROJECTS, EVERY, TRUST, DB, SPACE), _mcp),
     "prompt": ((TOOLS,), _prompt),
 }

@@ -7,7 +7,7 @@ Upkeep moves the vectors; `use` says what the store at hand needs.
 
 import re
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -18,9 +18,9 @@ from memorist.models.completions import LADDER, RemoteChat
 from memorist.models.embed import BUILT_IN, DEFAULT_TURNS, FOLDER, NONE
 from memorist.models.onnx import graph_in
 from memorist.surfaces import settings
-from memorist.surfaces.cli.arguments import JSON, PLACE, Option
+from memorist.surfaces.cli.arguments import JSON, PLACE, Commands, Option
 from memorist.surfaces.cli.config import store_needs
-from memorist.surfaces.cli.screen import Screen, aside, one_line
+from memorist.surfaces.cli.screen import aside, one_line
 from memorist.surfaces.cli.verbs import Place, opened
 
 FOR: Mapping[str, str] = {
@@ -61,9 +61,9 @@ def list_models(place: Place) -> int:
         row["used_for"] = [FOR[key] for key, spelled in used.items() if spelled == row["spelled"] and _fits(key, row)]
     with opened(place) as memory:
         store = memory._vectors()
-    if place.json:
-        return Screen.of(True).answer({"models": rows, "settings": used, "store": store})
-    screen = Screen.of(False)
+    screen = place.screen
+    if screen.json:
+        return screen.answer({"models": rows, "settings": used, "store": store})
     screen.rows(("used for", "model", "size", "costs", "from"), [_cells(row) for row in rows])
     for name, fact in store.items():
         screen.line(f"{name.replace('_', ' ')}: {one_line(str(fact))}")
@@ -133,7 +133,7 @@ def use_model(place: Place, name: str, turns: bool = False, rerank: bool = False
     told = [f"{key} is now {one_line(now or '')} ({one_line(str(file))} was written)", *_shown(trial)]
     told += [f"  {one_line(then)}"] if then else []
     told += [f"  {LEAVES}"] if spelled.lower().startswith("http") else []
-    Screen.of(place.json).answer(document, *told)
+    place.screen.answer(document, *told)
     if source != str(file):
         aside(f"{source} names another model, which holds here: {now}")
     return 0
@@ -188,7 +188,7 @@ def try_model(place: Place, name: str | None = None) -> int:
     took = 1000 * (time.perf_counter() - started)
     way = LADDER[chat.way] if isinstance(chat, RemoteChat) else ""
     document = {"model": chat.name, "outcome": "ran", "way": way, "milliseconds": round(took, 1), "answer": said[:100]}
-    return Screen.of(place.json).answer(
+    return place.screen.answer(
         document,
         f"it works: {one_line(chat.name)} answered {one_line(said[:100])!r} in {took:,.0f} ms, by way of {way}",
     )
@@ -202,7 +202,7 @@ def add_model(place: Place, folder: str, name: str | None = None) -> int:
     added, trial = models.add(folder, name, settings.secret)
     what = "a cross-encoder for a second opinion" if added.use == "rerank" else "an embedder"
     where = "converted into" if models.made_here(added) else "it stays in" if added.folder else "it is asked at"
-    return Screen.of(place.json).answer(
+    return place.screen.answer(
         {"name": added.name, "for": added.use, "spelled": added.spelled, "converted": models.made_here(added), "trial": trial},
         f"{added.name} is added: {what}; {where} {one_line(str(added.folder or added.spelled))}",
         *_shown(trial),
@@ -219,7 +219,7 @@ def remove_model(place: Place, name: str) -> int:
             raise Invalid(f"{name} is used for {FOR[key]}; use another first, such as `memorist model use {another}`")
     gone = models.remove(name)
     kept = "" if models.made_here(gone) or gone.folder is None else f"; its folder stays: {gone.folder}"
-    return Screen.of(place.json).answer(
+    return place.screen.answer(
         {"name": name, "spelled": gone.spelled}, f"{name} is no longer a name of a model{one_line(kept)}"
     )
 
@@ -235,7 +235,7 @@ SOURCE = Option(
     "folder", "A folder with an ONNX graph or with weights (model.safetensors), or the address of a server.", type="path",
     needed=True,
 )  # fmt: skip
-commands: dict[str, tuple[tuple[Option, ...], Callable[..., Any]]] = {
+commands: Commands = {
     "model list": (PLACE, list_models),
     "model use": ((MODEL, TURNS, RERANK, *PLACE), use_model),
     "model try": ((CHAT, *PLACE), try_model),

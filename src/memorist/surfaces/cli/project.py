@@ -4,7 +4,7 @@ Whoever sits at a shell owns the store: they may list its projects and join two 
 does not allow. `--scope` narrows that again.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from functools import partial
@@ -16,8 +16,8 @@ from memorist.errors import Refused
 from memorist.memory import Memory
 from memorist.records import LIVING, Report
 from memorist.surfaces.cli import show
-from memorist.surfaces.cli.arguments import PLACE, Option, options_of
-from memorist.surfaces.cli.screen import Screen, one_line
+from memorist.surfaces.cli.arguments import PLACE, Commands, Option, options_of
+from memorist.surfaces.cli.screen import one_line
 from memorist.surfaces.cli.verbs import Place, exit_code, opened
 
 
@@ -34,7 +34,7 @@ def list_projects(place: Place) -> int:
     with owned(place) as memory:
         held = memory.projects()
     rows = [("*" if each.current else "", each.scope, f"{each.memories:,}") for each in held]
-    return Screen.of(place.json).table(held, ("", "project", "memories"), rows)
+    return place.screen.table(held, ("", "project", "memories"), rows)
 
 
 def show_project(place: Place) -> int:
@@ -43,7 +43,7 @@ def show_project(place: Place) -> int:
         facts: dict[str, Any] = {"project": here.scope, "project_from": here.how, **memory._whose()}
         facts["memories"] = {state: memory.count({"scope": here.scope, "state": state}) for state in LIVING}
     lines = [f"{name}: {one_line(_said(fact))}" for name, fact in facts.items()]
-    return Screen.of(place.json).answer(facts, *lines)
+    return place.screen.answer(facts, *lines)
 
 
 def _said(fact: Any) -> str:
@@ -55,7 +55,7 @@ def change(verb: str, place: Place, **given: Any) -> int:
         if verb == "move":  # the folder moved: what was remembered under its old path belongs to it
             given["new"] = memory.project.scope
         report: Report = memory.merge_project(**given) if verb == "merge" else memory.rename_project(**given)
-        show.show(show.Result("merge_project", report, memory, {}, False), Screen.of(place.json))
+        show.show(show.Result("merge_project", report, memory), place.screen)
     return exit_code(report)
 
 
@@ -66,15 +66,13 @@ def assign(place: Place, what: str, to: str) -> int:
             raise Refused("only a person says which project it belongs to; run this at a terminal")
         report = memory.assign(what, to if to.startswith("project/") else f"project/{to}")
     done = {"scope": what, "project": to, "memories": len(report.changed), "batch": report.batch}
-    return Screen.of(place.json).table(
-        [done], ("scope", "project", "memories"), [(what, to, f"{len(report.changed):,}")]
-    )
+    return place.screen.table([done], ("scope", "project", "memories"), [(what, to, f"{len(report.changed):,}")])
 
 
 WHAT = Option("what", meaning("assign", "scope"), needed=True)
 TO = Option("to", meaning("assign", "project"), needed=True)
 OLD, *REST = options_of("rename_project")
-commands: dict[str, tuple[tuple[Option, ...], Callable[..., Any]]] = {
+commands: Commands = {
     "project list": (PLACE, list_projects),
     "project show": (PLACE, show_project),
     "project rename": (options_of("rename_project"), partial(change, "rename")),

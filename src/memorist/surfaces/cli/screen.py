@@ -37,9 +37,10 @@ class Screen:
         plain = bool(os.environ.get("NO_COLOR")) or os.environ.get("TERM") == "dumb"
         return cls(json, terminal, terminal and not plain)
 
-    def line(self, text: str = "") -> None:
+    def line(self, text: str = "", style: str | None = None) -> None:
         """One line of the answer; a terminal gets it wrapped between words, with continuation lines indented."""
         progress.end()
+        text = text if style is None else self.styled(text, style)
         inner = len(text) - len(text.lstrip(" ")) + 2
         sys.stdout.write(filled(text, inner) + "\n")
 

@@ -6,7 +6,7 @@ is `memorist export`. `memorist slash "/remember …"` runs a slash command of `
 memory '{"action": …}'` the one tool of `memorist.seeds.associative`.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from functools import partial
 from typing import Any
 
@@ -16,9 +16,9 @@ from memorist.errors import Refused
 from memorist.seeds.associative import CALL_EXAMPLE, call_of
 from memorist.seeds.hebbian import Done
 from memorist.surfaces.cli import arguments
-from memorist.surfaces.cli.arguments import PLACE, Option
-from memorist.surfaces.cli.screen import Screen, safe
-from memorist.surfaces.cli.verbs import PATIENCE, Place, opened
+from memorist.surfaces.cli.arguments import PLACE, Commands, Option
+from memorist.surfaces.cli.screen import safe
+from memorist.surfaces.cli.verbs import PATIENCE, PATIENCE_OF_READERS, Place, opened
 
 ID = Option("id", ARGUMENTS["id"], needed=True)
 CONTENT = Option("content", "The text; standard input without it.")
@@ -50,32 +50,32 @@ def _perform(tool: str, place: Place, **given: Any) -> int:
     for name in ("content", "query"):
         if name in {option.name for option in _TOOLS[tool]}:
             given[name] = arguments.text_or_stdin(given.get(name), name, required=True)
-    wait = PATIENCE["reading" if tool in ("memory_query", "narrative_search") else "writing"]
+    wait = PATIENCE_OF_READERS if tool in ("memory_query", "narrative_search") else PATIENCE
     with opened(place, wait=wait) as memory:
         answer = getattr(seeds.hebbian(memory), tool)(**given)
-    Screen.of(place.json).answer(answer, safe(str(answer)))
+    place.screen.answer(answer, safe(str(answer)))
     return Refused.exit_code if isinstance(answer, Done) and answer.outcome == "refused" else 0
 
 
 def _slash(place: Place, line: str, yes: bool = False) -> int:
     """Confirms first what a keyword would forget or pin: at a terminal by a question, elsewhere by requiring `--yes`."""
-    with opened(place, wait=PATIENCE["writing"]) as memory:
+    with opened(place) as memory:
         answer = seeds.curated.slash(memory, line, confirm=yes)
         if answer.asks and not yes and arguments.at_terminal() and arguments.agreed(f"{safe(answer.text)}\ndo it?"):
             answer = seeds.curated.slash(memory, f"{answer.command} {answer.ids[0]}")
-    Screen.of(place.json).answer(answer, safe(answer.text))
+    place.screen.answer(answer, safe(answer.text))
     return int(answer.asks)
 
 
 def _memory(place: Place, call: str | None = None) -> int:
     said = call_of(arguments.text_or_stdin(call, "call", required=True) or "")
-    with opened(place, wait=PATIENCE["writing"]) as memory:
+    with opened(place) as memory:
         answer = seeds.associative(memory).memory(**said)
-    Screen.of(place.json).answer(answer, safe(str(answer)))
+    place.screen.answer(answer, safe(str(answer)))
     return Refused.exit_code if answer.outcome == "refused" else 0
 
 
-commands: Mapping[str, tuple[tuple[Option, ...], Callable[..., int]]] = {
+commands: Commands = {
     "slash": ((LINE, YES, *PLACE), _slash),
     "memory": ((CALL, *PLACE), _memory),
     **{tool: ((*options, *PLACE), partial(_perform, tool)) for tool, options in _TOOLS.items()},

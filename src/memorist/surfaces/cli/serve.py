@@ -7,7 +7,7 @@ user's can only be made at a terminal, by a person who confirms that.
 import importlib.util
 import logging
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from contextlib import nullcontext, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -17,8 +17,8 @@ from memorist.errors import Invalid, Refused
 from memorist.lazy import for_good
 from memorist.surfaces.agents import served
 from memorist.surfaces.cli import arguments
-from memorist.surfaces.cli.arguments import JSON, PLACE, Option
-from memorist.surfaces.cli.screen import Screen, aside, one_line
+from memorist.surfaces.cli.arguments import DB, JSON, SPACE, WHICH_PROJECT, Commands, Option
+from memorist.surfaces.cli.screen import aside, one_line
 from memorist.surfaces.cli.verbs import Place
 from memorist.surfaces.http.keys import RATE, KeyRing, usual_file
 
@@ -55,7 +55,7 @@ def serve(
     _share_heaps()
     logging.basicConfig(stream=sys.stderr, level=logging.INFO if verbose else logging.WARNING, format="%(message)s")
     ring = ring_of(keys)
-    names, screen = tuple(allow_host), Screen.of(place.json)
+    names, screen = tuple(allow_host), place.screen
     given |= {"port": port, "ring": ring, "names": names, "workers": workers}
     serving = Serving(place.db, place.project, place.space, **given)
 
@@ -117,7 +117,7 @@ def rotate(place: Place, name: str, keys: str | None = None) -> int:
 
 def _shown(place: Place, ring: KeyRing, name: str, token: str) -> int:
     aside(f"this is the only time that the key of {name} is shown; {ring.path} keeps its digest")
-    return Screen.of(place.json).answer({**ring.named(name).shown(), "key": token}, token)
+    return place.screen.answer({**ring.named(name).shown(), "key": token}, token)
 
 
 def list_keys(place: Place, keys: str | None = None) -> int:
@@ -132,7 +132,7 @@ def list_keys(place: Place, keys: str | None = None) -> int:
     if not found:
         aside("there are no keys; `memorist key add NAME` makes one")
     heads = ("name", "space", "projects", "users", "role", "origin", "rate", "made")
-    return Screen.of(place.json).table([each.shown() for each in found], heads, rows)
+    return place.screen.table([each.shown() for each in found], heads, rows)
 
 
 def remove(place: Place, name: str, keys: str | None = None) -> int:
@@ -140,14 +140,14 @@ def remove(place: Place, name: str, keys: str | None = None) -> int:
     ring.remove(name)
     if len(ring) == 0:
         aside("no key is left; a server that needs one answers nobody")
-    return Screen.of(place.json).answer({"removed": name}, f"removed {name}: its bearer is refused from now on")
+    return place.screen.answer({"removed": name}, f"removed {name}: its bearer is refused from now on")
 
 
 KEYS = Option(
     "keys", "The file of the keys; keys.json beside your settings without it.", "--keys", "path", placeholder="FILE"
 )
 KEY_NAME = Option("name", "The name of the key, which is the actor in the journal.", needed=True)
-commands: dict[str, tuple[tuple[Option, ...], Callable[..., Any]]] = {
+commands: Commands = {
     "serve": (
         (
             Option("host", "The address to listen at; default: 127.0.0.1, this machine only.", "--host"),
@@ -166,7 +166,10 @@ commands: dict[str, tuple[tuple[Option, ...], Callable[..., Any]]] = {
             Option(
                 "verbose", "Writes a line for each request to standard error; never what it said.", "--verbose", "flag"
             ),
-            *(option for option in PLACE if option.name not in ("scope", "url")),
+            DB,
+            WHICH_PROJECT,
+            SPACE,
+            JSON,
         ),
         serve,
     ),

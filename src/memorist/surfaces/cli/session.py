@@ -4,7 +4,6 @@ Each command opens the session, does its part and leaves it open, so a conversat
 shell. It ends with `session close`, or by itself after fifteen minutes without a command.
 """
 
-from collections.abc import Callable
 from datetime import datetime
 from functools import partial
 from typing import Any
@@ -18,9 +17,9 @@ from memorist.remember.promotion import WAITS
 from memorist.store.where import Order
 from memorist.surfaces import wire
 from memorist.surfaces.cli import arguments, show
-from memorist.surfaces.cli.arguments import PLACE, Option, options_of
+from memorist.surfaces.cli.arguments import PLACE, Commands, Option, options_of
 from memorist.surfaces.cli.screen import Screen, aside, one_line
-from memorist.surfaces.cli.verbs import PATIENCE, Place, exit_code, opened
+from memorist.surfaces.cli.verbs import PATIENCE_OF_READERS, Place, exit_code, opened
 
 SHOWN_TURNS = 50
 SHOWN_UNOPENED = 20
@@ -28,14 +27,14 @@ SHOWN_REFUSED = 20
 
 
 def list_sessions(place: Place, **given: Any) -> int:
-    with opened(place, wait=PATIENCE["reading"]) as memory:
+    with opened(place, wait=PATIENCE_OF_READERS) as memory:
         found = memory.sessions(**given)
         rows = [_row(memory, each) for each in found]
         if "state" not in given and isinstance(memory, Memory):
             rows += _unopened(memory, given.get("limit", SHOWN_UNOPENED))
     if not rows:
         aside("no conversation is kept here that fits; `memorist ingest` keeps one, `memorist session turn` begins one")
-    return Screen.of(place.json).table(found, ("session", "state", "turns", "changed", "agent", "from", "about"), rows)
+    return place.screen.table(found, ("session", "state", "turns", "changed", "agent", "from", "about"), rows)
 
 
 def _row(memory: Memory, record: Record) -> tuple[str, ...]:
@@ -73,7 +72,7 @@ def _minute(moment: datetime) -> str:
 def show_session(place: Place, session: str, limit: int = SHOWN_TURNS, user: str | None = None) -> int:
     from memorist.session.name import record_of, turns_of
 
-    with opened(place, wait=PATIENCE["reading"]) as memory:
+    with opened(place, wait=PATIENCE_OF_READERS) as memory:
         if isinstance(memory, Memory):
             by, name = memory._caller, memory._named(session, user)
             record, turns = record_of(name, by), turns_of(name, by, limit)
@@ -83,7 +82,7 @@ def show_session(place: Place, session: str, limit: int = SHOWN_TURNS, user: str
             raise _unknown(session, user)
     lines = [f"[id:{turn.number}] {turn.provenance.role}: {one_line(turn.text)}" for turn in turns]
     head = [f"{record.title}: {record.data.get('state', 'unopened')}"] if record else []
-    return Screen.of(place.json).answer({"session": record, "turns": turns}, *head, *lines)
+    return place.screen.answer({"session": record, "turns": turns}, *head, *lines)
 
 
 def _done(
@@ -100,18 +99,18 @@ def _done(
 def say(part: str, place: Place, session: str, text: str | None = None, **given: Any) -> int:
     """Adds a turn, or a note."""
     given["text"] = arguments.text_or_stdin(text, "text", required=True) or ""
-    with opened(place, wait=PATIENCE["writing"]) as memory:
+    with opened(place) as memory:
         outcome: Outcome = _done(memory, session, part, **given)
-        show.show(show.Result("remember", outcome, memory, {}, False), Screen.of(place.json))
+        show.show(show.Result("remember", outcome, memory), place.screen)
     return exit_code(outcome)
 
 
 def close(place: Place, session: str, user: str | None = None, **given: Any) -> int:
     _must_be_known(place, session, user)
-    with opened(place, wait=PATIENCE["writing"]) as memory:
+    with opened(place) as memory:
         report: Report = _done(memory, session, "close", user=user, **given)
-        screen = Screen.of(place.json)
-        show.show(show.Result("finish", report, memory, {}, False), screen)
+        screen = place.screen
+        show.show(show.Result("finish", report, memory), screen)
         if not screen.json:
             _show_kept(memory, report, screen)
     return exit_code(report)
@@ -124,20 +123,20 @@ def _show_kept(memory: Memory, report: Report, screen: Screen) -> None:
     for record in sorted(kept, key=lambda each: (each.kind != "summary", each.number)):
         screen.line(f"  [id:{record.number}] {record.kind}: {one_line(record.text)}")
     if any(because == WAITS for because in report.left.values()):
-        screen.line(screen.styled("`memorist promote ID` keeps a finding for the project", "dim"))
+        screen.line("`memorist promote ID` keeps a finding for the project", "dim")
 
 
 def fork(place: Place, session: str, new: str | None = None, user: str | None = None, **given: Any) -> int:
     _must_be_known(place, session, user)
-    with opened(place, wait=PATIENCE["writing"]) as memory:
+    with opened(place) as memory:
         asked = {"session": session, "user": user, "id": new, **given}
         record = wire.call(memory, "session.fork", asked) if isinstance(memory, Memory) else memory.part("fork", asked)
-    return Screen.of(place.json).answer(record, f"{record.title}: forked from {session}")
+    return place.screen.answer(record, f"{record.title}: forked from {session}")
 
 
 def _must_be_known(place: Place, session: str, user: str | None) -> None:
     """Refuses to close or fork a session that never began: a typo must not create one."""
-    with opened(place, wait=PATIENCE["reading"]) as memory:
+    with opened(place, wait=PATIENCE_OF_READERS) as memory:
         where = scope_of(None, user) or memory.home
         if not memory.count({"kind": "session", "session": session, "scope": where}):
             raise _unknown(session, user)
@@ -150,9 +149,9 @@ def _unknown(session: str, user: str | None) -> NotFound:
 
 def ingest(place: Place, messages: str, **given: Any) -> int:
     read = arguments.messages_in(messages)
-    with opened(place, wait=PATIENCE["writing"]) as memory:
+    with opened(place) as memory:
         done = memory.ingest(read, **given)
-    Screen.of(place.json).answer(done, done._line())
+    place.screen.answer(done, done._line())
     refused = [each.because for each in done.outcomes if each.outcome == "refused"]
     for because in refused[:SHOWN_REFUSED]:
         aside(because)
@@ -175,7 +174,7 @@ FAST = Option(
 )
 NEW = Option("new", "The name of the fork; a new one without it.")
 LIMIT = Option("limit", f"How many turns at most, the last ones; default: {SHOWN_TURNS}.", "--limit", "whole")
-commands: dict[str, tuple[tuple[Option, ...], Callable[..., Any]]] = {
+commands: Commands = {
     "session list": (options_of("sessions"), list_sessions),
     "session show": ((SESSION, LIMIT, USER, *PLACE), show_session),
     "session turn": ((SESSION, ROLE, TEXT, MESSAGE, AT, SPEAKER, AGENT, USER, *PLACE), partial(say, "turn")),

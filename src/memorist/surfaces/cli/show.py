@@ -6,7 +6,7 @@ stored text passes through `one_line` or `safe` on its way.
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import field, replace
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, get_args
 
@@ -40,7 +40,7 @@ class Result:
     verb: str
     value: Any
     memory: "Memory"
-    arguments: Mapping[str, Any]
+    arguments: Mapping[str, Any] = field(default_factory=dict)
     why: bool = False
 
     @property
@@ -76,7 +76,7 @@ def _changed(result: Result, screen: Screen) -> None:
 def _advised(outcomes: Sequence[Outcome], screen: Screen) -> None:
     """Further advice, such as that a secret was replaced; once, however many memories it is about."""
     for advice, count in Counter(each.advice for each in outcomes if each.advice).items():
-        screen.line(screen.styled(f"  {one_line(advice)}{f' ({count:,} memories)' if count > 1 else ''}", "dim"))
+        screen.line(f"  {one_line(advice)}{f' ({count:,} memories)' if count > 1 else ''}", "dim")
 
 
 def _remembered(result: Result, screen: Screen) -> None:
@@ -141,11 +141,11 @@ def _recalled(result: Result, screen: Screen) -> None:
     for hit in found:
         _hit(hit, result.why, others, screen)
     if found:
-        screen.line(screen.styled(f"{memories(len(found))} from {scopes}", "dim"))
+        screen.line(f"{memories(len(found))} from {scopes}", "dim")
     else:
         screen.line(f"{one_line(found.empty_because or 'nothing was found')} ({scopes})")
     if result.why and result.verb == "recall" and found.receipt:
-        screen.line(screen.styled(f"receipt {found.receipt}", "dim"))
+        screen.line(f"receipt {found.receipt}", "dim")
 
 
 @dataclass(frozen=True, slots=True)
@@ -203,14 +203,14 @@ def _hit(hit: Hit, why: bool, others: _Beside, screen: Screen) -> None:
     doubt += f", {LABEL}," if suspect(record) else ""
     screen.line(f"{head} {hit.score:.2f} {record.kind}{doubt} {_day(record.times.at)} {one_line(record.text)}")
     for told in _relations(hit, others):
-        screen.line(screen.styled(f"    {one_line(told)}", "dim"))
+        screen.line(f"    {one_line(told)}", "dim")
     if why:
         factors = " × ".join(f"{name} {value:.2f}" for name, value in hit.why.items())
-        screen.line(screen.styled(f"    {one_line(factors)}", "dim"))
+        screen.line(f"    {one_line(factors)}", "dim")
     if why and hit.signals:
         parts = (f"{each.name} {each.value:.2f} → {each.contribution:+.2f}" for each in hit.signals)
         total = sum(each.contribution for each in hit.signals)
-        screen.line(screen.styled(f"    {one_line(', '.join(parts))}; sum {total:+.2f}", "dim"))
+        screen.line(f"    {one_line(', '.join(parts))}; sum {total:+.2f}", "dim")
 
 
 def _explained(result: Result, screen: Screen) -> None:
@@ -219,7 +219,7 @@ def _explained(result: Result, screen: Screen) -> None:
         dropped = f", dropped {len(step.dropped):,}" if step.dropped else ""
         note = f"; {one_line(step.note)}" if step.note else ""
         screen.line(f"{step.stage}: kept {step.kept:,}{dropped} in {step.ms:.1f} ms{note}")
-    _recalled(Result(result.verb, found, result.memory, result.arguments, why=True), screen)
+    _recalled(replace(result, why=True), screen)
 
 
 def _context(result: Result, screen: Screen) -> None:
@@ -353,7 +353,7 @@ def _near(result: Result, screen: Screen) -> None:
         _hit(hit, result.why, others, screen)
         way = " · ".join(f"{name} {value:.2f}" for name, value in hit.why.items())
         if result.verb != "similar" and way and not result.why:
-            screen.line(screen.styled(f"    {one_line(way)}", "dim"))
+            screen.line(f"    {one_line(way)}", "dim")
     if not hits:
         aside(NOTHING_NEAR[result.verb])
 
@@ -446,7 +446,7 @@ def _report(report: Report, memory: "Memory", screen: Screen) -> None:
         _would_change(report, memory, screen)
     _left(report.left, screen)
     if report.advice:
-        screen.line(screen.styled(f"  {one_line(report.advice)}", "dim"))
+        screen.line(f"  {one_line(report.advice)}", "dim")
     if report.verb == "night" and report.batch:
         screen.line(f"  `memorist undo {report.batch}` takes all of it back")
 
@@ -549,7 +549,7 @@ def _extracted(result: Result, screen: Screen) -> None:
     kept = sum(outcome.record is not None for outcome in outcomes)
     found = "nothing was found" if not outcomes else "1 finding" if kept == 1 else f"{kept} findings"
     if kept or not outcomes:
-        screen.line(screen.styled(f"{found}; `memorist promote` weighs them", "dim"))
+        screen.line(f"{found}; `memorist promote` weighs them", "dim")
 
 
 def _promoted(result: Result, screen: Screen) -> None:
@@ -561,7 +561,7 @@ def _promoted(result: Result, screen: Screen) -> None:
         word = screen.styled(each.outcome, "good" if each.outcome in ("promoted", "enough", "asked") else "dim")
         counted = f"{each.points:>2} {'point' if each.points == 1 else 'points'}"
         screen.line(f"{_mark(each.number, screen)} {counted}, {word}: {one_line(each.text)}")
-        screen.line(screen.styled(f"  {one_line(each.because)}", "dim"))
+        screen.line(f"  {one_line(each.because)}", "dim")
     if not findings:
         screen.line(f"no findings wait for {one_line(result.scope)}; `memorist extract` finds some in a text")
 

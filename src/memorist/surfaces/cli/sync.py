@@ -11,12 +11,12 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from memorist.errors import MemoristError
-from memorist.files.follow import Follower, target_of
+from memorist.files.follow import follower_of, target_of
 from memorist.files.memory_md import MEMORY_MD, Edit, Synced, sync
 from memorist.memory import Memory
 from memorist.records import counted
 from memorist.surfaces.cli import arguments, verbs, watch
-from memorist.surfaces.cli.arguments import PLACE, Option
+from memorist.surfaces.cli.arguments import PLACE, Commands, Option
 from memorist.surfaces.cli.screen import Screen, aside, one_line
 from memorist.surfaces.cli.verbs import CONSENT_CODE, Place, opened
 
@@ -32,7 +32,7 @@ def sync_command(
         file = _file(memory, path)
         if watched:
             return _stay(memory, file, place)
-        screen = Screen.of(place.json)
+        screen = place.screen
         plan = sync(memory, file, scope=place.scope, dry_run=True)
         if not place.json:
             _show_edits(plan.edits, screen)
@@ -64,8 +64,8 @@ def _file(memory: Memory, path: str | None) -> Path:
 
 def _follow(memory: Memory) -> None:
     """Syncs the other files of the project with the store, if it has any."""
-    target = target_of(memory)
-    for said in Follower(memory, target.folder, target.mode).sync().told if target else ():
+    follower = follower_of(memory)
+    for said in follower.sync().told if follower else ():
         aside(said)
 
 
@@ -73,9 +73,9 @@ def _show_edits(edits: Sequence[Edit], screen: Screen) -> None:
     """Shows all edits in full: whoever adopts them vouches for every word."""
     for edit in edits:
         if edit.before is not None:
-            screen.line(screen.styled(_in_full("-", edit.before), "bad"))
+            screen.line(_in_full("-", edit.before), "bad")
         style = "bad" if edit.verb == "removed" else "good"
-        screen.line(screen.styled(_in_full(DIFF_SIGNS[edit.verb], edit.text), style))
+        screen.line(_in_full(DIFF_SIGNS[edit.verb], edit.text), style)
     if any(edit.verb == "unconfirmed" for edit in edits):
         screen.line("? came in before, and nobody has confirmed it; to adopt it at a terminal makes it your word")
 
@@ -108,7 +108,7 @@ def _stay(memory: Memory, file: Path, place: Place) -> int:
     """Syncs whenever the page or the store has changed and the page has been quiet for a moment: an editor may be
     writing. Compares with the state before the last sync, so that changes by others meanwhile are noticed. Also keeps
     reading the transcripts of agents as they grow."""
-    screen, known, before = Screen.of(place.json), None, None
+    screen, known, before = place.screen, None, None
     attempt, reading = _Attempt(screen), _Attempt(screen)
     with watch._until_stopped() as stop:
         aside(f"watching {file}; stop with Ctrl-C")
@@ -168,4 +168,4 @@ SYNC = (
     Option("yes", "Adopts the edits as your word without asking, at a terminal.", "--yes", "flag"),
     *PLACE,
 )
-commands: dict[str, tuple[tuple[Option, ...], Callable[..., int]]] = {"sync": (SYNC, sync_command)}
+commands: Commands = {"sync": (SYNC, sync_command)}

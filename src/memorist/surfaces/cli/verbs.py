@@ -31,7 +31,7 @@ from memorist.surfaces.cli import arguments, progress, show
 from memorist.surfaces.cli.screen import Screen, aside
 
 # Seconds to wait for another writer. A question needs the store only to note that it was asked.
-PATIENCE: Mapping[str, float] = {"writing": 30.0, "reading": 2.0, "keeping": 30.0}
+PATIENCE, PATIENCE_OF_READERS = 30.0, 2.0
 SHORT_FILTERS = (("kind", "kind", "$in"), ("tag", "tags", "$any"), ("state", "state", "$in"), ("user", "scope", "$eq"))
 SAYS_WHICH = ("kind", "session", "role", "speaker", "id", "number")
 CONSENT_CODE = 11  # the exit code when something waits for a person
@@ -66,6 +66,10 @@ class Place:
             raise Invalid(found.problems["url"])
         return found.url
 
+    @property
+    def screen(self) -> Screen:
+        return Screen.of(self.json)
+
     @classmethod
     def of(cls, values: dict[str, Any]) -> "Place":
         """Takes its part out of the values."""
@@ -73,7 +77,7 @@ class Place:
 
 
 def opened(
-    place: Place, *, narrowed: bool = True, wait: float = PATIENCE["keeping"], confirm: Confirmer | None = None
+    place: Place, *, narrowed: bool = True, wait: float = PATIENCE, confirm: Confirmer | None = None
 ) -> AbstractContextManager[Memory]:
     """The memory at that place, with the rights of this surface. The person at the terminal is asked, unless `confirm`
     says otherwise."""
@@ -172,14 +176,15 @@ def _perform(verb: Verb, place: Place, **given: Any) -> int:
         from memorist.surfaces.cli import watch
 
         return watch.follow(place, given) if given.pop("follow", False) else watch.upkeep(place, given)
-    why, batch = given.pop("why", False), verb.name == "remember" and given.pop("batch", False)
     if "messages" in given:
-        given["text"] = arguments.conversation(given.pop("messages"), {**given, **({"batch": True} if batch else {})})
+        given["text"] = arguments.conversation(given.pop("messages"), given)
+    why, batch = given.pop("why", False), verb.name == "remember" and given.pop("batch", False)
     scoped = _fill_in(verb, place, given, batch)
     _tell_of_conversation(verb, given.get("text"))
     # At a terminal `erase` asks before it begins; down a pipe nobody can say yes for the user.
     confirm: Confirmer | None = (lambda ask: True) if verb.name == "erase" and arguments.at_terminal() else None
-    with opened(place, narrowed=not scoped, wait=PATIENCE[verb.part], confirm=confirm) as memory:
+    wait = PATIENCE_OF_READERS if verb.part == "reading" else PATIENCE
+    with opened(place, narrowed=not scoped, wait=wait, confirm=confirm) as memory:
         _name_all(memory, verb.name, given)
         if verb.name == "review" and given.get("decide") and not place.server:
             _with_rights_to_move(memory, place, given.get("id"))
@@ -192,7 +197,7 @@ def _perform(verb: Verb, place: Place, **given: Any) -> int:
             from memorist.surfaces.agents import receipts
 
             answer = [*answer, *receipts.checked(memory)]
-        show.show(show.Result(verb.name, answer, memory, given, why), Screen.of(place.json))
+        show.show(show.Result(verb.name, answer, memory, given, why), place.screen)
         if verb.name == "upkeep" and not place.server:
             follow(memory)  # includes what other processes wrote
         sys.stdout.flush()  # before writing the recall log, which may have to wait
@@ -294,7 +299,10 @@ def _list(memory: Memory, where: Any = None, order: str = "at", limit: int = 100
     """`Memory.list`, but turns do not bury memories: they are left out unless the filter names kinds or a speaker."""
     if all or any(map(Where.of(memory.access, where).speaks_of, SAYS_WHICH)):
         return memory.list(where, order=order, limit=limit)
-    found, hidden = (_listed if isinstance(memory, Memory) else type(memory).listed)(memory, where, order, limit)
+    if isinstance(memory, Memory):
+        found, hidden = _listed(memory, where, order, limit)
+    else:
+        found, hidden = memory.listed(where, order, limit)
     if hidden:
         aside(f"{hidden:,} turns, sessions, tasks and the like are not shown; --all lists them too")
     return found

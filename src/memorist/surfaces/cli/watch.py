@@ -21,13 +21,13 @@ from memorist import checks
 from memorist.errors import MemoristError
 from memorist.recall.lookup import Wanted
 from memorist.records import Event
-from memorist.remember.edit import may_show
+from memorist.remember.edit import is_told_to
 from memorist.store.nouns import Receipt
 from memorist.store.where import Where
 from memorist.store.writer import RECEIPTS_AT_MOST
 from memorist.surfaces import settings
 from memorist.surfaces.cli import show
-from memorist.surfaces.cli.screen import Screen, aside, one_line
+from memorist.surfaces.cli.screen import aside, one_line
 from memorist.surfaces.cli.verbs import Place, opened, read_transcripts
 from memorist.upkeep import cron
 from memorist.upkeep.runner import LATER
@@ -47,12 +47,11 @@ Wait = Callable[[float], bool]  # waits so many seconds; True as soon as it is t
 
 def upkeep(place: Place, arguments: dict[str, Any]) -> int:
     schedule = cron.parse(arguments.pop("watch") or settings.load().prune_schedule or AT_FOUR, "--watch")
-    screen = Screen.of(place.json)
     with _until_stopped() as stop:
         first = schedule.after(datetime.now(UTC))
         aside(f"upkeep at {schedule.text} (UTC), next {first:%Y-%m-%d %H:%M}; stop with Ctrl-C")
         for _ in times(schedule, lambda: datetime.now(UTC), stop.wait):
-            _try(place, arguments, screen, stop)
+            _try(place, arguments, stop)
     return 0
 
 
@@ -70,7 +69,7 @@ def _until_stopped() -> Iterator[threading.Event]:
 
 def follow(place: Place, arguments: dict[str, Any]) -> int:
     """Shows the matching events, then every second the new ones and new questions; with JSON one per line."""
-    screen = replace(Screen.of(place.json), terminal=False)  # a table gets its widths from all of its rows
+    screen = replace(place.screen, terminal=False)  # a table gets its widths from all of its rows
     asked = arguments | ({"scope": place.scope} if place.scope else {})
     with _until_stopped() as stop, opened(place, narrowed=False) as memory:
         wanted, recalls = dict(asked), Recalls.of(memory, asked)
@@ -130,13 +129,9 @@ class Recalls:
             most *= 2
 
     def _may_be_told(self, line: Receipt) -> bool:
-        """Whether a line may be shown: its words belong to the project it was asked in, and everything that it showed
-        must be readable."""
-        who = self.memory.access
-        mine = who.sees_every_project if line.home is None else who.may_read(line.home)
-        return (
-            mine and may_show(line, who) and len(self.memory._tools.store.get(line.ids, Where(who))) == len(line.shown)
-        )
+        """Whether a line may be shown: everything that it showed must be readable too."""
+        who, store = self.memory.access, self.memory._tools.store
+        return is_told_to(line, who) and len(store.get(line.ids, Where(who))) == len(line.shown)
 
 
 def _told(line: Receipt) -> dict[str, Any]:
@@ -163,15 +158,15 @@ def times(schedule: cron.Cron, clock: Callable[[], datetime], wait: Wait) -> Ite
         seen = now
 
 
-def _try(place: Place, arguments: dict[str, Any], screen: Screen, stop: threading.Event) -> None:
+def _try(place: Place, arguments: dict[str, Any], stop: threading.Event) -> None:
     """Reports an obstacle, such as another writer or a full disk, that may be gone the next time."""
     try:
-        _look_after(place, arguments, screen, stop)
+        _look_after(place, arguments, stop)
     except MemoristError as problem:
         aside(one_line(str(problem)))
 
 
-def _look_after(place: Place, arguments: dict[str, Any], screen: Screen, stop: threading.Event) -> None:
+def _look_after(place: Place, arguments: dict[str, Any], stop: threading.Event) -> None:
     """Runs upkeep once, in pieces short enough to be stopped. If a piece was too short to achieve anything, the next is
     longer: a job may need more time to see that it has nothing to do, and the jobs after it must get their turn."""
     piece = PIECE
@@ -179,7 +174,7 @@ def _look_after(place: Place, arguments: dict[str, Any], screen: Screen, stop: t
         while not stop.is_set():
             read_transcripts(memory, piece)
             reports = memory.upkeep(**{"seconds": piece, **arguments})
-            show.show(show.Result("upkeep", reports, memory, arguments), screen)
+            show.show(show.Result("upkeep", reports, memory, arguments), place.screen)
             finished = not any(report.advice == LATER for report in reports)
             if finished or arguments.get("dry_run") or "seconds" in arguments:
                 return

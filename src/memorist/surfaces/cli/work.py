@@ -10,9 +10,9 @@ from memorist.records import Record
 from memorist.session.narrative import SUMMARY
 from memorist.session.tasks import TASK, meant, name_of, ready_among, status_of, waits_for
 from memorist.surfaces.cli import show, verbs
-from memorist.surfaces.cli.arguments import PLACE, Option, options_of
-from memorist.surfaces.cli.screen import Screen, aside, one_line
-from memorist.surfaces.cli.verbs import PATIENCE, Place, opened
+from memorist.surfaces.cli.arguments import PLACE, Commands, Option, options_of
+from memorist.surfaces.cli.screen import aside, one_line
+from memorist.surfaces.cli.verbs import PATIENCE_OF_READERS, Place, opened
 
 NARRATIVE_ID = Option("id", "The narrative: its number, its id, or a unique part of the id.", needed=True)
 TASK_ID = Option("id", ARGUMENTS["move_task.id"], needed=True)
@@ -22,7 +22,7 @@ TASK_ID = Option("id", ARGUMENTS["move_task.id"], needed=True)
 
 
 def list_narratives(place: Place, **given: Any) -> int:
-    with opened(place, wait=PATIENCE["reading"]) as memory:
+    with opened(place, wait=PATIENCE_OF_READERS) as memory:
         found = memory.narratives(**given)
     if not found:
         aside("no narrative was told here that fits")
@@ -31,11 +31,11 @@ def list_narratives(place: Place, **given: Any) -> int:
     rows = [
         (f"[id:{r.number}]", str(r.times.at.date()), r.provenance.session or "", r.title or "", r.text) for r in found
     ]
-    return Screen.of(place.json).table(found, ("id", "told", "session", "topic", "summary"), rows)
+    return place.screen.table(found, ("id", "told", "session", "topic", "summary"), rows)
 
 
 def show_narrative(place: Place, id: str) -> int:
-    with opened(place, wait=PATIENCE["reading"]) as memory:
+    with opened(place, wait=PATIENCE_OF_READERS) as memory:
         told = memory.get(id)
         if told.kind != "narrative":
             raise Invalid(
@@ -54,7 +54,7 @@ def show_narrative(place: Place, id: str) -> int:
 
 
 def list_tasks(place: Place, **given: Any) -> int:
-    with opened(place, wait=PATIENCE["reading"]) as memory:
+    with opened(place, wait=PATIENCE_OF_READERS) as memory:
         found = memory.tasks(**given)
         waiting = ready_among(found, memory._caller) if isinstance(memory, Memory) else memory.tasks(ready=True)
         ready = {task.id for task in waiting}
@@ -67,11 +67,11 @@ def list_tasks(place: Place, **given: Any) -> int:
         )
         for task in found
     ]  # fmt: skip
-    return Screen.of(place.json).table(found, ("task", "status", "priority", "milestone", "title"), rows)
+    return place.screen.table(found, ("task", "status", "priority", "milestone", "title"), rows)
 
 
 def show_task(place: Place, id: str) -> int:
-    with opened(place, wait=PATIENCE["reading"]) as memory:
+    with opened(place, wait=PATIENCE_OF_READERS) as memory:
         task = memory.get(meant(id))
         if task.kind != TASK:
             raise Invalid(f"memory {task.number} is a {task.kind}; `memorist task list` lists the tasks")
@@ -94,14 +94,14 @@ def _named(memory: Memory, ids: Any) -> list[Record]:
 
 
 def _whole(memory: Memory, record: Record, beside: Mapping[str, Sequence[Record]], place: Place) -> int:
-    screen = Screen.of(place.json)
+    screen = place.screen
     if screen.json:
         return screen.answer({"record": record, **{name.replace(" ", "_"): some for name, some in beside.items()}})
-    show.show(show.Result("get", record, memory, {}), screen)
+    show.show(show.Result("get", record, memory), screen)
     for name, some in beside.items():
         if some:
             screen.line()
-            screen.line(screen.styled(f"{name}:", "dim"))
+            screen.line(f"{name}:", "dim")
         for each in some:
             screen.line(f"  {_mark(each)} {one_line(each.title or each.text)}")
     return 0
@@ -117,7 +117,7 @@ def _verb(name: str) -> tuple[tuple[Option, ...], Callable[..., Any]]:
     return command.options, command.perform
 
 
-commands: dict[str, tuple[tuple[Option, ...], Callable[..., Any]]] = {
+commands: Commands = {
     "narrative add": _verb("narrate"),
     "narrative list": (options_of("narratives"), list_narratives),
     "narrative show": ((NARRATIVE_ID, *PLACE), show_narrative),
