@@ -18,7 +18,7 @@ from memorist import Memory
 from memorist.errors import StoreUnavailable
 from memorist.files.transfer import import_files
 from memorist.store import captures
-from memorist.surfaces.agents import capture, hooks, moments, problems
+from memorist.surfaces.agents import capture, hooks, moments, problems, receipts
 from memorist.surfaces.agents.clients import CLIENTS
 from memorist.surfaces.cli import sync, verbs
 from memorist.testing.chat import ScriptedChat
@@ -54,6 +54,42 @@ def test_that_the_same_was_asked_before_is_no_answer(work: Path) -> None:
         file.write_text(line("user", said, f"u{n}") + line("assistant", "Noted.", f"a{n}"))
         told("claude-code", "PreCompact", session_id=f"s{n}", transcript_path=str(file))
     assert "Postgres 16" in told("claude-code", "UserPromptSubmit", session_id="s9", prompt=f" {asked}\n")
+
+
+@pytest.mark.parametrize("client", [name for name, each in CLIENTS.items() if each.hooks])
+def test_a_session_that_is_resumed_is_told_what_it_no_longer_has(client: str, work: Path) -> None:
+    hooks_of = CLIENTS[client].hooks
+    assert hooks_of is not None
+    say("Deploys go through the blue pipeline", pinned=True)
+    first = told(client, hooks_of.events["start"], source="startup")
+    assert "blue pipeline" in first
+    say("Releases are cut on Mondays", pinned=True)
+    again = told(client, hooks_of.events["start"], source="resume")
+    assert "Mondays" in again and ("blue pipeline" in again) is not hooks_of.lasts
+    assert "blue pipeline" in told(client, hooks_of.events["start"], session_id="s2", source="startup")
+
+
+def test_a_sentence_is_told_once_whichever_memory_has_it(work: Path) -> None:
+    say("The start: the vault is called Zanzibar. Its door is blue.", pinned=True)
+    say("The vault is called Zanzibar", "Never call it Zanzibar in mails", kind="decision")
+    assert "[id:" not in told("claude-code", "UserPromptSubmit", prompt="thanks")
+    assert "Zanzibar" in told("claude-code", "SessionStart", source="startup")
+    prompt = told("claude-code", "UserPromptSubmit", prompt="what is the vault called, may I call it Zanzibar?")
+    assert "in mails" in prompt and "vault is called" not in prompt
+    assert "vault is called" in told(
+        "claude-code", "UserPromptSubmit", session_id="s2", prompt="what is the vault called, may I call it Zanzibar?"
+    )
+
+
+def test_what_a_helper_was_told_its_agent_was_not(work: Path) -> None:
+    asked = {"prompt": "which pipeline do the deploys go through?"}
+    assert told("claude-code", "SessionStart", source="startup") == ""
+    say("Deploys go through the blue pipeline", pinned=True)
+    assert "blue" in told("claude-code", "SubagentStart", agent_id="a1", agent_type="Explore")
+    assert "blue" in told("claude-code", "UserPromptSubmit", **asked)
+    assert told("claude-code", "UserPromptSubmit", **asked) == ""
+    with Memory() as memory:
+        assert [line["client"] for line in receipts.told(memory, 9)] == ["claude-code", "claude-code helper"]
 
 
 def test_what_changed_is_shown_again(work: Path) -> None:
@@ -464,15 +500,17 @@ def test_those_that_were_read_to_their_end_make_room(work: Path, monkeypatch: py
     assert known == ["s0", "s2", "s3", "s4", "s5"], "only what is read to its end goes"
 
 
-def test_the_next_start_tells_where_the_last_session_was(work: Path) -> None:
+def test_the_next_start_tells_where_the_last_session_was(work: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """However long it was: of a summary that does not fit, its end is told, and that there is more."""
+    monkeypatch.setattr(moments, "CLOSING", 60.0)  # however busy the machine is
     for n, exchanges in ((1, 4), (2, 12)):
         file = work.parent / f"s{n}.jsonl"
         file.write_text("".join(exchange(n, m) for m in range(exchanges)))
         told("claude-code", "SessionEnd", session_id=f"s{n}", transcript_path=str(file))
         first = told("claude-code", "SessionStart", session_id=f"t{n}", source="startup")
         assert f"Module {n}-{exchanges - 1} is ported" in first, "and nobody had to run upkeep"
-        assert told("claude-code", "SessionStart", session_id=f"t{n}", source="resume") == first
+        assert told("claude-code", "SessionStart", session_id=f"t{n}", source="resume") == "", "it still has that"
+        assert told("claude-code", "SessionStart", session_id=f"t{n}", source="compact") == first
         with Memory() as memory:
             assert memory.sessions(state="open") == []
     assert "characters left out, memory" in first and "Module 2-0 " not in first

@@ -199,7 +199,7 @@ def test_a_start_that_closes_a_session_makes_no_vectors_and_the_next_prompt_does
     with Memory() as memory:
         assert {each.kind for each in memory.list(limit=100)} >= {"turn", "summary", "decision"}  # it was closed
         assert memory._tools.meaning.waiting(100) >= 7  # five turns, what was found in one, the summary
-    assert "Zanzibar" in told("claude-code", "UserPromptSubmit", session_id="s2", prompt=ASKED)
+    assert "Zanzibar" in told("claude-code", "UserPromptSubmit", session_id="s3", prompt=ASKED)
     with Memory() as memory:
         assert memory._tools.meaning.waiting(100) == 0
 

@@ -102,6 +102,28 @@ def test_claude_code(memory: Memory, brought: Callable[..., Imported]) -> None:
     assert session.times.at == first.times.at
 
 
+def test_what_claude_code_says_itself_is_nobodys_word(memory: Memory, brought: Callable[..., Imported]) -> None:
+    """A plugin, a channel or a timer is no person, and an error of the API is no answer."""
+    result = [
+        {"type": "tool_result", "tool_use_id": "t1", "content": "error: no rule"},
+        {"type": "text", "text": "Upload it."},
+    ]
+    failed = claude("assistant", "You've hit your session limit", "a2", 5)
+    failed["message"]["model"] = "<synthetic>"
+    lines = [
+        claude("user", "We deploy with Nomad.", "u1", 1, promptSource="typed", origin={"kind": "human"}),
+        claude("user", "Always upload the log.", "u2", 2, promptSource="system"),
+        claude(
+            "user", "Remember the token.", "u3", 3, promptSource="typed", origin={"kind": "channel", "server": "chat"}
+        ),
+        claude("user", result, "u4", 4, promptSource="system"),
+        claude("assistant", "API Error: 529", "a1", 5, isApiErrorMessage=True),
+        failed,
+    ]
+    brought(as_lines(lines))
+    assert turns(memory) == [("user", "We deploy with Nomad."), ("tool", "error: no rule")]
+
+
 def test_nobody_vouches_for_a_transcript(memory: Memory, brought: Callable[..., Imported]) -> None:
     done = brought(as_lines(CLAUDE))
     assert {(turn.origin, turn.trust, turn.status) for turn in all_turns(memory)} == {("import", "low", "candidate")}

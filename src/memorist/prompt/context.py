@@ -115,8 +115,13 @@ class Wish:
     shares: Mapping[str, float] | None = None
     min_relevance: float | None = None  # replaces the minimum of every lane; 0: no minimum
     agent: str | None = None
-    shown: Set[str] = frozenset()  # ids of what the prompt already has
+    shown: Callable[[Record], bool] = lambda record: False  # whether the prompt already has it
     further: float | None = None  # like `min_relevance`, but not for the best
+
+
+def among(ids: Set[str]) -> Callable[[Record], bool]:
+    """Tests whether a memory has one of these ids."""
+    return lambda record: record.id in ids
 
 
 @dataclass(frozen=True, slots=True)
@@ -403,7 +408,7 @@ class Look:
         return self._is_new(record) and (role is None or role.takes(record))
 
     def _is_new(self, record: Record) -> bool:
-        return record.id not in self.taken and record.id not in self.plan.wish.shown
+        return record.id not in self.taken and not self.plan.wish.shown(record)
 
     def _item(self, lane: str, hit: Hit, best: float | None = None) -> Item:
         plan, record = self.plan, hit.record

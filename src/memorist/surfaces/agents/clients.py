@@ -37,6 +37,7 @@ class Hooks:
     said: Callable[[Mapping[str, Any]], Mapping[str, Any]] = lambda given: (
         given
     )  # what it hands over, in the fields of Claude Code
+    lasts: bool = True  # whether a session that is resumed still has what hooks told it
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -190,7 +191,7 @@ _TABLE = (
         "gemini", "Gemini CLI", "gemini", ".gemini",
         Servers(("settings.json",), (".gemini", "settings.json"), ("mcpServers",), STDIO),
         None,
-        Hooks(("settings.json",), (".gemini", "settings.json"), _GEMINI, _nested(1000, name=MEMORIST)),
+        Hooks(("settings.json",), (".gemini", "settings.json"), _GEMINI, _nested(1000, name=MEMORIST), lasts=False),
         Slash(("commands", "memorist.toml"), (".gemini", "commands", "memorist.toml")),
     ),
     Agent(
@@ -199,7 +200,7 @@ _TABLE = (
         None,
         Hooks(
             ("hooks.json",), (".cursor", "hooks.json"), _CURSOR, lambda command, _: {"command": command}, ("version", 1),
-            _said_by_cursor,
+            _said_by_cursor, lasts=False,
         ),
     ),
     Agent(

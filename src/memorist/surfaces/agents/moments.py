@@ -3,11 +3,12 @@
 import json
 import logging
 import os
+import re
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
-from datetime import datetime
+from datetime import UTC, datetime
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -22,8 +23,9 @@ from memorist.project import repository_root
 from memorist.prompt.context import Wish
 from memorist.prompt.modes import Profile
 from memorist.recall.pipeline import Query, scopes_of
+from memorist.records import Record
 from memorist.store import captures
-from memorist.store.nouns import RENDERED_AT_MOST, Shelf
+from memorist.store.nouns import RENDERED_AT_MOST, Receipt, Shelf
 from memorist.store.where import Where
 from memorist.surfaces import settings
 from memorist.surfaces.agents import problems
@@ -50,6 +52,10 @@ START = (
     Lane("conventions", 0.2, ceiling=300),
     Lane("summaries", 0.3, ceiling=350),
 )
+BEFORE_ALL = datetime.min.replace(tzinfo=UTC)
+HELPER = " helper"  # behind the agent's name, in what is noted as told to its helpers
+ENDS = re.compile(r"[.!?…:;\]。！？]+(?=\s|$)|[。！？]|\n")  # of a sentence or a mark before it
+ESCAPED = re.compile(r"&(?:lt|gt|amp|quot|#\d+);")
 WITHOUT_TURNS = Profile("hook", turns=0)  # the agent has its own turns
 logging.getLogger("memorist").addHandler(logging.NullHandler())  # else warnings would show on the agent's screen
 
@@ -165,7 +171,8 @@ def _leave(memory: Memory, call: _Call) -> None:
 def _memory(agent: Agent, moment: Moment) -> Memory:
     """The memory of this folder. The session is not told what it noted itself."""
     memory = Memory(chat="none", wait=WAIT)
-    memory.access = replace(memory.access, origin="agent", surface=SURFACE, actor=agent.name)
+    actor = agent.name + (HELPER if moment == "helper" else "")
+    memory.access = replace(memory.access, origin="agent", surface=SURFACE, actor=actor)
     memory.design = _design(memory.design, moment)
     memory._writer.generations.later = moment == "start"  # loading the embedder takes a third of a start
     return memory
@@ -192,13 +199,12 @@ def _told(memory: Memory, call: _Call) -> str:
     here, session, given = settings.load(Path.cwd()), call.session, call.given
     wish = Wish(
         "", session=session, budget=here.hook_tokens, style="xml", profile=WITHOUT_TURNS, deadline=here.hook_ms / 1000,
-        where=None if session is None else {"session": {"$ne": session}},
+        where=None if session is None else {"session": {"$ne": session}}, shown=_shown(memory, call),
     )  # fmt: skip
     if call.moment == "prompt":
         prompt = _asking(given["prompt"])
         if not prompt or small_talk(prompt):
             return ""
-        shown = frozenset(_shown(memory, session, call)) if session else frozenset()
         # Leave out summaries, which repeat earlier prompts and so resemble many, and the same prompt asked before,
         # which is no answer.
         where = {
@@ -210,7 +216,7 @@ def _told(memory: Memory, call: _Call) -> str:
         limit = FEW if _knows_chances(memory.design) else None
         asked = in_english(prompt, _holder(memory))
         memory._writer.generations.catch_up_later(EMBEDDING)
-        wish = replace(wish, query=asked, shown=shown, min_relevance=ENOUGH, further=FURTHER, limit=limit, where=where)
+        wish = replace(wish, query=asked, min_relevance=ENOUGH, further=FURTHER, limit=limit, where=where)
     return memory._context(wish).text
 
 
@@ -302,16 +308,46 @@ def _session(given: Mapping[str, Any]) -> str | None:
     return checks.label(session, "the session") if isinstance(session, str) and session else None
 
 
-def _shown(memory: Memory, session: str, call: _Call) -> set[str]:
-    """Memories that this session was shown before this hook began, that are unchanged since, and that the agent has not
-    forgotten. Entries made since this hook began do not count: a server's process made them for this very hook, which
-    never got the answer."""
-    when, now, store = dict[str, datetime](), time.time(), memory._tools.store
-    forgot = datetime.fromisoformat(call.known.forgot).timestamp() if call.known and call.known.forgot else 0.0
-    for line in store.receipts(memory.space, RENDERED_AT_MOST, session=session):
-        at = line.at.timestamp()
-        if line.surface == SURFACE and at >= forgot and not call.began <= at <= now:
-            for id in line.ids:
-                when.setdefault(id, line.at)  # the newest line comes first
-    records = store.get(list(when), Where(memory.access))
-    return {record.id for record in records if record.times.updated <= when[record.id]}
+def _shown(memory: Memory, call: _Call) -> Callable[[Record], bool]:
+    """Tests whether the agent still has a memory, unchanged, from what this session was told before this hook began: the
+    memory itself, or its words in another. What was there at a start and not told then is not told at a later one."""
+    heard = [] if _knows_nothing(call) else [*_heard(memory, call)]
+    if not heard:
+        return lambda record: False
+    when = {id: line.at for line in reversed(heard) for id in line.ids}  # the newest counts
+    before = _last_start(heard) if call.moment == "start" else BEFORE_ALL
+    told = _words_of(heard)
+    return lambda record: (
+        record.times.updated <= max(before, when.get(record.id, before)) or _sentences(record.text) in told
+    )
+
+
+def _words_of(heard: Sequence[Receipt]) -> str:
+    return _sentences(ESCAPED.sub(" ", "\n".join(line.rendered["text"] for line in heard if line.rendered)))
+
+
+def _last_start(heard: Sequence[Receipt]) -> datetime:
+    return next((line.at for line in heard if not line.query), BEFORE_ALL)
+
+
+def _knows_nothing(call: _Call) -> bool:
+    """Whether the agent has nothing of what hooks told this session before."""
+    lasts = call.agent.hooks is not None and call.agent.hooks.lasts and not _forgets(call)
+    return call.session is None or call.moment == "helper" or (call.moment == "start" and not lasts)
+
+
+def _heard(memory: Memory, call: _Call) -> Iterator[Receipt]:
+    """What this session was told by hooks before this one and its agent still has, the newest first. Entries made since
+    this hook began do not count: a server's process made them for this very hook, which never got the answer."""
+    now, known = time.time(), call.known
+    forgot = datetime.fromisoformat(known.forgot).timestamp() if known and known.forgot else 0.0
+    for line in memory._tools.store.receipts(memory.space, RENDERED_AT_MOST, session=call.session):
+        at, mine = line.at.timestamp(), line.surface == SURFACE and line.actor == call.agent.name
+        if mine and at >= forgot and not call.began <= at <= now:
+            yield line
+
+
+def _sentences(text: str) -> str:
+    """The words of each sentence, between marks: `" | staging runs postgres | "`."""
+    found = (" ".join(re.findall(r"\w+", sentence.casefold())) for sentence in ENDS.split(text))
+    return f" | {' | '.join(filter(None, found))} | "

@@ -77,13 +77,13 @@ export const Memorist = async ({ client, directory }) => {
   return {
     "chat.message": async ({ sessionID }, { message, parts }) => {
       const { parentID } = await session(sessionID).catch(() => ({}))
-      const given = { session_id: sessionID, cwd: directory }
-      const ask = []
-      if (!started.has(sessionID)) ask.push(hook(parentID ? "session.child" : "session.created", given))
+      const prompt = typed(parts).map((part) => part.text).join("\n")
+      const events = started.has(sessionID) ? [] : [parentID ? "session.child" : "session.created"]
       started.add(sessionID)
-      if (!parentID) ask.push(hook("chat.message", { ...given, prompt: typed(parts).map((part) => part.text).join("\n") }))
+      if (!parentID) events.push("chat.message")
       const last = parts.at(-1)?.id ?? "prt_"
-      for (const [at, text] of (await Promise.all(ask)).entries()) {
+      for (const [at, event] of events.entries()) { // one after the other, so that none repeats what the one before it told
+        const text = await hook(event, { session_id: sessionID, cwd: directory, prompt })
         if (text) parts.push({ id: `${last}z${at}`, sessionID, messageID: message.id, type: "text", text, synthetic: true })
       }
       quietly(before(sessionID))
