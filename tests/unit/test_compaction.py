@@ -103,6 +103,60 @@ def test_of_each_turn_the_sentence_stays_that_tells_most_and_small_talk_does_not
     assert text.count("\n- ") == 3
 
 
+def points(*said: str) -> list[str]:
+    return [each for each in summarise(talk(*said), count_tokens).splitlines() if each.startswith("- ")]
+
+
+def test_no_sentence_is_told_twice_and_those_of_a_turn_keep_their_order() -> None:
+    answer = "I added .github/workflows/ci.yml with a matrix of 3.11 and 3.12. Tests run with pytest -q."
+    cause = "The cause was a fixed port 8099 in conftest.py; two workers collided."
+    mended = "I switched to port 0, and it passes 50 times in a row."
+    said = points("Set up the CI for this repo.", answer, "The tests are flaky, can you look?", f"{cause} {mended}")
+    assert said == [
+        "- user: Set up the CI for this repo.",
+        f"- assistant: {answer}",
+        "- user: The tests are flaky, can you look?",
+        f"- assistant: {cause}",
+        f"- assistant: {mended}",
+    ]
+
+
+def test_a_finding_that_has_the_first_request_in_it_is_worth_as_much() -> None:
+    asked = "We decided to move src/billing.py to Postgres 16."
+    later = (f"We decided to use the colour number {n} for page {n}." for n in range(60))
+    assert any(asked.rstrip(".") in each for each in points(asked, *later))
+
+
+@pytest.mark.parametrize(
+    "order",
+    [
+        "ok commit that with a good message",
+        "great, commit that and push it to main",
+        "Perfect! Please commit and push everything.",
+        "Sehr gut, bitte committen und pushen",
+        "Committe das mit einer guten Nachricht, danke!",
+        "Super, dann push die Änderungen",
+        "Great work, this looks really awesome!",
+    ],
+)
+def test_praise_and_an_order_to_commit_are_no_points(order: str) -> None:
+    assert points("Set up the CI for this repo.", "Done.", order) == ["- user: Set up the CI for this repo."]
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        "Don't commit the changes yet, please",
+        "Bitte die Änderungen noch nicht pushen",
+        "Push the release branch to the staging server",
+        "Commit messages are always in English",
+        "The main branch is broken since the last commit",
+    ],
+)
+def test_what_says_more_about_commits_stays(said: str) -> None:
+    assert any(said in each for each in points("Set up the CI for this repo.", "Done.", said))
+
+
 def test_what_the_assistant_explains_outlasts_what_the_user_says_in_passing() -> None:
     passing = [f"please also run step {'abcdefghijkl'[n]} again" for n in range(12)]
     told = "The timeout of 30 seconds in gateway.yaml is shorter than the slowest query of the nightly report."

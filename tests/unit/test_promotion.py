@@ -18,6 +18,7 @@ from memorist.remember.promotion import POINTS, PRESETS, Preset, Weighed, preset
 from memorist.testing import MovableClock
 
 DECISION = "We decided to use Postgres 16 for staging."
+WISH = "Remember: the release manager is Dana."
 IN_OTHER_WORDS = "Good. We're going with Postgres 16 on staging!"
 
 
@@ -181,6 +182,63 @@ def test_what_a_person_declines_is_not_asked_again(memory: Memory) -> None:
     memory.promote()
     assert [each.id for each in memory.review() if each.id == "q1"] == []  # type: ignore[union-attr]
     assert memory.count({"scope": "project/atlas"}) == 0
+
+
+def questions(memory: Memory) -> list[Any]:
+    found = memory.review()
+    assert isinstance(found, list)
+    return found
+
+
+@pytest.mark.covers("X4")
+def test_more_points_are_told_in_the_question_that_waits(memory: Memory) -> None:
+    typed = recorded(in_mode(memory, "propose"))
+    typed.extract(WISH, session="s1", role="user")
+    typed.promote()
+    [first] = questions(memory)
+    typed.extract(WISH, session="s2", role="user")
+    typed.promote()
+    [question] = questions(memory)
+    assert (question.id, question.summary) == (first.id, first.summary)
+    assert question.because == "8 points: user-intent, multi-session, high-importance"
+    as_user(memory).review(first.id, decide="approve")
+    assert memory.get(1).data["signals"] == ["user-intent", "multi-session", "high-importance"]
+    typed.promote()
+    assert questions(memory) == []
+
+
+@pytest.mark.covers("X4")
+def test_a_finding_that_changed_is_asked_about_as_it_is_now_and_once(memory: Memory) -> None:
+    typed = recorded(in_mode(memory, "propose"))
+    for agent in (None, "claude", "gemini"):  # each is noted in the finding
+        typed.extract(WISH, session="s1", role="user", agent=agent)
+        typed.promote()
+        [question] = questions(memory)
+    assert "multi-agent" in question.because
+    assert as_user(memory).review(question.id, decide="approve")
+
+
+@pytest.mark.covers("X4")
+def test_the_same_in_other_words_is_one_question_whichever_says_it_best(memory: Memory) -> None:
+    typed = recorded(in_mode(memory, "propose"))
+    for session in ("s1", "s2"):
+        typed.extract(DECISION, session=session)
+    typed.promote()
+    typed.extract(f"Remember: {DECISION}", session="s3", role="user")  # would be the one to promote
+    typed.promote()
+    [question] = questions(memory)
+    assert question.details["id"] == memory.get(1).id and "user-intent" in question.because
+
+
+@pytest.mark.covers("X4")
+def test_who_declines_is_not_asked_about_those_that_say_the_same(memory: Memory) -> None:
+    typed = recorded(in_mode(memory, "propose"))
+    for session in ("s1", "s2"):
+        typed.extract(WISH, session=session, role="user")
+        typed.promote()
+    as_user(memory).review(questions(memory)[0].id, decide="deny")
+    typed.promote()
+    assert questions(memory) == [] and memory.count({"state": "archived"}) == 2
 
 
 @pytest.mark.covers("X4", "S3-21")

@@ -107,20 +107,33 @@ class Consent:
 
 
 def ask(
-    question: Ask, scope: str, because: str, by: Caller, home: str | None = None, also: Iterable[Place] = ()
+    question: Ask,
+    scope: str,
+    because: str,
+    by: Caller,
+    home: str | None = None,
+    also: Iterable[Place] = (),
+    instead: Run | None = None,
 ) -> Consent:
     """Asks the confirmer if there is one, otherwise queues the question. Never inside a transaction: a person may take hours."""
     answer = "queue" if by.tools.confirm is None else _answered(by.tools.confirm(question))
     if answer != "queue":
         return Consent(answer, question.summary)
-    return queue(question, scope, because, by, home, also)
+    return queue(question, scope, because, by, home, also, instead)
 
 
 def queue(
-    question: Ask, scope: str, because: str, by: Caller, home: str | None = None, also: Iterable[Place] = ()
+    question: Ask,
+    scope: str,
+    because: str,
+    by: Caller,
+    home: str | None = None,
+    also: Iterable[Place] = (),
+    instead: Run | None = None,
 ) -> Consent:
     """Queues the question, even if a confirmer is available; inside a transaction it becomes part of it. Only those who may
-    read the place it is about (`scope` and `home`) and all other places it mentions see the question."""
+    read the place it is about (`scope` and `home`) and all other places it mentions see the question. It may take the place
+    of one that waits."""
     now, who = by.now(), by.access
     content = _content(question, who) | {"scope": scope, "because": because} | _places(scope, home, also)
     if len(canonical(content)) > LONGEST_QUESTION:
@@ -129,10 +142,10 @@ def queue(
     with by.writer.transaction():
         waiting = by.store.runs(who.space, state="asks")
         known = next((run for run in waiting if run.checkpoint.get("digest") == point["digest"]), None)
-        if known is None and not _has_room(waiting, who):
+        if known is None and instead is None and not _has_room(waiting, who):
             return Consent("full", question.summary)
-        fresh = Run(0, who.space, JOB, "asks", who.actor, now, now, now, checkpoint=point, question=content)
-        number = known.id if known else by.writer.save_run(fresh)
+        fresh = instead or Run(0, who.space, JOB, "asks", who.actor, now, now, now)
+        number = known.id if known else by.writer.save_run(replace(fresh, checkpoint=point, question=content))
     return Consent("queue", str(by.writer.redact(question.summary)), f"q{number}")
 
 
@@ -212,7 +225,25 @@ def must_be_at(versions: Mapping[str, int], records: Iterable[Record]) -> None:
             raise Conflict(f"memory {record.number} was changed since the question was asked; deny it, and ask again")
 
 
-def close(run: Run, state: Literal["done", "denied"], batch: str | None, by: Caller) -> None:
+def about(verb: str, scope: str, versions: Mapping[str, int], by: Caller) -> Run | None:
+    """The question that waits about one of these memories, in this version. Questions about other versions of them are
+    withdrawn, because nobody can approve those any more."""
+    found = None
+    for run in by.store.runs(by.access.space, state="asks"):
+        details = details_of(run)
+        if (shown(run).verb, details.get("scope")) == (verb, scope) and details.get("id") in versions:
+            if details["version"] == versions[details["id"]]:
+                found = run
+            else:
+                close(run, "withdrawn", None, by)
+    return found
+
+
+def details_of(run: Run) -> Mapping[str, Any]:
+    return (run.question or {}).get("details") or {}
+
+
+def close(run: Run, state: Literal["done", "denied", "withdrawn"], batch: str | None, by: Caller) -> None:
     """Removes the question from the queue; nothing of its content is kept."""
     now = by.now()
     by.writer.save_run(replace(run, state=state, batch=batch, question=None, checkpoint={}, lease=now, updated=now))

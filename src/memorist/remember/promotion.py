@@ -17,6 +17,7 @@ session has ended. If a project has switched this off, nothing is looked for.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
+from contextlib import nullcontext
 from dataclasses import replace
 from datetime import datetime
 from functools import partial
@@ -450,13 +451,25 @@ def _moved(record: Record, scope: str, because: str, signals: Sequence[str] = ()
 
 
 def ask_for(found: Weighed, by: Caller) -> Weighed:
-    """Asks a person; approving promotes it."""
-    record = next(iter(by.store.get([found.id], by.where)), None)
-    if record is None:
+    """Asks a person, in one question for all findings that say the same; approving promotes it."""
+    alike = {record.id: record for record in by.store.get([found.id, *found.others], by.where)}
+    if found.id not in alike:
         return replace(found, outcome="left", because="it no longer exists")
-    details = {"id": found.id, "scope": found.scope, "version": record.version, "signals": list(found.signals)}
-    ask = Ask("promote", f"keep in {found.scope}: {consent.shown_in_question(found.text)}", None, details)
-    said = consent.ask(ask, found.scope, found.because, by, by.access.home_of(found.scope))
+    queued = by.tools.confirm is None
+    with by.writer.transaction() if queued else nullcontext():  # two that weigh at once must not both ask
+        versions = {record.id: record.version for record in alike.values()}
+        waits = consent.about("promote", found.scope, versions, by) if queued else None
+        record = alike[found.id if waits is None else consent.details_of(waits)["id"]]
+        details = {
+            "id": record.id, "scope": found.scope, "version": record.version, "signals": list(found.signals),
+            "others": sorted(alike.keys() - {record.id}),
+        }  # fmt: skip
+        ask = Ask("promote", f"keep in {found.scope}: {consent.shown_in_question(record.text)}", None, details)
+        said = consent.ask(ask, found.scope, found.because, by, by.access.home_of(found.scope), instead=waits)
+    return _answered(found, said, details, by)
+
+
+def _answered(found: Weighed, said: consent.Consent, details: Mapping[str, Any], by: Caller) -> Weighed:
     person = by.with_consent()
     if said.answer == "deny":
         declined(details, person)
@@ -479,11 +492,11 @@ def approved(details: Mapping[str, Any], by: Caller) -> Outcome:
 
 
 def declined(details: Mapping[str, Any], by: Caller) -> None:
-    """Forgets a finding that a person declined, so that they are not asked again."""
-    found = by.store.get([details["id"]], by.where.also("state", "eq", "active"))
-    if found and is_finding(found[0]) and by.access.may_write(found[0].scope, found[0].home):
-        archive = partial(edit.archived, because=DECLINED)
-        edit.edit(lambda: found[0], "forgotten", archive, by, DECLINED)
+    """Forgets a finding that a person declined, and those that say the same, so that they are not asked again."""
+    archive = partial(edit.archived, because=DECLINED)
+    for found in by.store.get([details["id"], *details.get("others", ())], by.where.also("state", "eq", "active")):
+        if is_finding(found) and by.access.may_write(found.scope, found.home):
+            edit.edit(partial(edit.newest, found.id, by), "forgotten", archive, by, DECLINED)
 
 
 def promote(find: edit.Find, scope: str, because: str, by: Caller, signals: Sequence[str] = ()) -> Outcome:

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 from memorist.lazy import modules
 
 if TYPE_CHECKING:
-    from memorist.session import behind, close, compaction, lease, lookout, name, narrative, session, tasks
+    from memorist.session import behind, close, compaction, lease, lookout, name, narrative, session, tasks, weighing
 
-__all__ = ["behind", "close", "compaction", "lease", "lookout", "name", "narrative", "session", "tasks"]
+__all__ = ["behind", "close", "compaction", "lease", "lookout", "name", "narrative", "session", "tasks", "weighing"]
 if not TYPE_CHECKING:  # hidden from type checkers, which would accept any name otherwise
     __getattr__ = modules(__name__, __all__)

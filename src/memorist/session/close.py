@@ -25,14 +25,15 @@ from memorist.remember.authority import least
 from memorist.remember.changes import Caller
 from memorist.session.compaction import is_talk, sessions, summed_up
 from memorist.session.lease import NOBODY, RECORD, Lease, lasts
-from memorist.session.name import CLOSED, CLOSING, KIND, Name, mark, of, turns_of
+from memorist.session.name import CLOSED, CLOSING, KIND, Name, mark, may_end, of, turns_of
+from memorist.session.weighing import weigh, weigh_left
 from memorist.store.choices import chosen
 from memorist.store.nouns import Run
 
 A_STEP = 0.1  # seconds in one transaction, during which other writers wait
 TURNS_AT_ONCE = 32  # turns whose findings are stored together
 FAST = 0.2  # seconds in the only transaction of a fast end
-WEIGHING = 2.0  # seconds for promotion; the rest waits for the next one
+WEIGHING = 2.0  # seconds for promotion; the rest is left to whoever recovers sessions
 FEWEST_TURNS = 4  # a summary needs at least this many: fewer speak for themselves
 SHORT_WAIT = 1.0  # seconds to wait for the lease of a session that nobody holds
 Over = Callable[[], bool]
@@ -50,7 +51,7 @@ def end(record: Record, by: Caller, policy: Promotion) -> Report:
     done: list[Outcome] = []
     if _looks(name, by):
         done += read(record, by, policy.mode == "direct")
-        _promote(name, by, policy)
+        _promote(record, by, policy)
         done += _summed_up(name, record, by)
     summary = next((outcome.id for outcome in done if outcome.record and outcome.record.kind == "summary"), None)
     finished = promotion.finish(name.scope, CLOSED, [], name.place, by)
@@ -187,15 +188,13 @@ def _told(turns: list[Record], heeded: list[Listened], by: Caller) -> list[promo
     return heard
 
 
-def _promote(name: Name, by: Caller, policy: Promotion) -> None:
+def _promote(record: Record, by: Caller, policy: Promotion) -> None:
     """Promotes findings with enough points, or asks about them, as the design says."""
-    if policy.mode in ("manual", "direct") or name.place == GLOBAL:
+    if policy.mode in ("manual", "direct") or record.scope == GLOBAL:
         return
     until = time.monotonic() + WEIGHING
     over = by.tools.over
-    promotion.all_of(
-        policy, name.place, replace(by, tools=replace(by.tools, over=lambda: over() or time.monotonic() > until))
-    )
+    weigh(record, replace(by, tools=replace(by.tools, over=lambda: over() or time.monotonic() > until)), policy)
 
 
 # ---------------------------------------------------------------- the summary
@@ -244,24 +243,17 @@ def left_open(by: Caller) -> Iterator[tuple[Run, Record]]:
         id = run.checkpoint.get(RECORD) if run.job.startswith(f"{KIND} ") else None
         known = by.store.get([id], by.where.also("state", "eq", "active")) if isinstance(id, str) else []
         for record in known:
-            if _may_end(record, by) and _is_left(run, str(record.data.get("state")), now):
+            if may_end(record, by) and _is_left(run, str(record.data.get("state")), now):
                 yield run, record
-
-
-def _may_end(record: Record, by: Caller) -> bool:
-    """Whether this access may write both where the session's turns are and where its notes are: a user's session may
-    belong to another project."""
-    name = of(record)
-    return by.access.may_write(record.scope, record.home) and by.access.may_write(name.scope, name.home)
 
 
 def _is_left(run: Run, state: str, now: datetime) -> bool:
     return state != CLOSED and (not lasts(run, now) or (state == CLOSING and run.owner == NOBODY))
 
 
-def recover(by: Caller, policy: Promotion, over: Over) -> list[Report]:
-    """Ends sessions that were left open while there is time. One that another process is ending is left to it. One that
-    cannot be ended is logged and left for the next time."""
+def recover(by: Caller, policy: Promotion, over: Over, again: bool = False) -> list[Report]:
+    """While there is time, ends sessions that were left open, then weighs what earlier ends had no time for. A session that
+    another process is ending is left to it. One that cannot be ended is logged and left for the next time."""
     quiet = replace(by, tools=replace(by.tools, confirm=None))  # nobody is asked about other people's sessions
     done = []
     for run, record in left_open(quiet):
@@ -277,4 +269,5 @@ def recover(by: Caller, policy: Promotion, over: Over) -> list[Report]:
             log.info("session %s could not be ended yet: %s", record.title, problem)
         finally:
             lease.give_back(over=ended)
+    weigh_left(quiet, policy, over, again)
     return done

@@ -60,6 +60,9 @@ TALKERS = ("user", "assistant")
 MARKED = re.compile(
     r"\b(?:important|remember|critical|key point)\b|\b(?:note|decision|action|todo|agreed|confirmed):", re.IGNORECASE
 )
+COMMITS = frozenset("commit commits commiten commite committe committen push pushe pushen".split())
+COMMITTED = COMMITS.union("message nachricht changes anderungen branch main master origin".split())
+FORBIDS = frozenset("not don never no without nicht nie niemals kein keine keinen ohne".split())
 POINT = re.compile(r"^- (user|assistant): (.+)$", re.MULTILINE)
 
 
@@ -187,7 +190,7 @@ class Point:
     """A sentence that may stay, and how much it matters."""
 
     worth: float
-    place: int
+    place: tuple[int, int]  # the turn, and the position in it
     role: str
     text: str
 
@@ -199,7 +202,7 @@ def summarise(
     among the turns stands for the turns that it covers."""
     first, *rest = figures(turns).lines()
     found = _points(turns) if points is None else points
-    best = sorted(found, key=lambda point: (-point.worth, -point.place))
+    best = sorted(found, key=lambda point: (-point.worth, -point.place[0], point.place[1]))
     chosen = _once(best)[:POINTS]
     while True:
         lines = [f"- {point.role}: {point.text}" for point in sorted(chosen, key=lambda point: point.place)]
@@ -223,10 +226,22 @@ def _points(turns: Sequence[Record]) -> Iterator[Point]:
     asked = False
     for place, (role, text) in enumerate(chain.from_iterable(map(said_in, turns))):
         found = [(_worth(each.relevance, role), each.text) for each in extract(text, role, POINTS)]
-        plain = [*_asked_first(text, role, asked), *_telling(text, role)]
-        worths = found + [each for each in plain if not any(known in each[1] for _, known in found)]
-        yield from (Point(worth, place, role, short(said)) for worth, said in worths if fit(said, role))
+        worths = _merged(found, [*_asked_first(text, role, asked), *_telling(text, role)])
+        for worth, said in worths:
+            if fit(said, role):
+                yield Point(worth, (place, text.find(said)), role, short(said))
         asked |= role == "user" and bool(worths)
+
+
+def _merged(found: Sequence[tuple[float, str]], plain: Sequence[tuple[float, str]]) -> list[tuple[float, str]]:
+    """What was found, and the sentences that repeat nothing of it. A sentence that is part of a finding, or has one in it,
+    is left out, and the finding is worth as much."""
+    raised = [(max(worth, *(w for w, said in plain if _repeats(said, known)), 0.0), known) for worth, known in found]
+    return raised + [each for each in plain if not any(_repeats(each[1], known) for _, known in found)]
+
+
+def _repeats(said: str, known: str) -> bool:
+    return said in known or known in said
 
 
 def _asked_first(text: str, role: str, asked: bool) -> Iterator[tuple[float, str]]:
@@ -267,10 +282,19 @@ def said_in(turn: Record) -> Iterator[tuple[str, str]]:
 
 
 def _told(sentence: str) -> int:
-    """How many of its words carry content; names and numbers count twice. Small talk counts as nothing."""
-    if small_talk(sentence) or not tells_something(sentence):
+    """How many of its words carry content; names and numbers count twice. Small talk counts as nothing, and so does an order
+    to commit: whoever comes back sees that in the history."""
+    if small_talk(sentence) or _only_commits(sentence) or not tells_something(sentence):
         return 0
     return min(MOST_TOLD, len(query_terms(sentence)) + len(names_in(sentence)))
+
+
+def _only_commits(sentence: str) -> bool:
+    """Whether it would be small talk without its words about commits: "great, commit that", "ok, dann bitte pushen"."""
+    words = plain_words(sentence)
+    if not FORBIDS.isdisjoint(words) or COMMITS.isdisjoint(words):
+        return False
+    return small_talk(" ".join("ok" if word in COMMITTED else word for word in words))
 
 
 def fit(sentence: str, role: str) -> bool:
@@ -342,7 +366,7 @@ def _made(turns: Sequence[Record], tools: Tools) -> list[Point] | None:
     except ChatFailed:  # counted, and shown by `status`
         return None
     sound = [(role, text) for role, text in told if _stands(text, role, numbers)]
-    return [Point(1 - place / 1000, place, role, short(text)) for place, (role, text) in enumerate(sound)] or None
+    return [Point(1 - place / 1000, (place, 0), role, short(text)) for place, (role, text) in enumerate(sound)] or None
 
 
 def _latest(turns: Iterable[tuple[str, str]]) -> list[dict[str, str]]:

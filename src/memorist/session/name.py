@@ -78,6 +78,13 @@ def record_of(name: Name, by: Caller) -> Record | None:
     return next(iter(known), None)
 
 
+def may_end(record: Record, by: Caller) -> bool:
+    """Whether this access may write both where the session's turns are and where its notes are: a user's session may
+    belong to another project."""
+    name = of(record)
+    return by.access.may_write(record.scope, record.home) and by.access.may_write(name.scope, name.home)
+
+
 def listed(home: str, state: str | None, place: str | None, limit: int, by: Caller) -> list[Record]:
     """The sessions of a project, or those of it in this place; the last one opened or closed comes first."""
     most = checks.whole(limit, "limit", 1, 1_000_000)

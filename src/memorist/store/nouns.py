@@ -169,6 +169,9 @@ class Glimpse(NamedTuple):
     data: Mapping[str, Any]
 
 
+TRIED = "tried"  # in a run's checkpoint: it was cut off again, and only upkeep should go on with it
+
+
 @dataclass(frozen=True, slots=True)
 class Run:
     """One run of a job: who does it until when, and how far it got. Or a question for a person; its text is the only text in a

@@ -123,7 +123,7 @@ class Slices:
         last = self.last(space)
         if last is not None:
             return last.isoformat(timespec="seconds")
-        others = (remember.consent.JOB, "session ")  # questions, and leases of sessions
+        others = (remember.consent.JOB, "session ", "weighing ")  # questions, leases, and what ends of sessions left
         runs = (run for run in self._tools.store.runs(space) if not run.job.startswith(others))
         begun = max((run.updated for run in runs), default=None)
         return "never" if begun is None else f"{begun.isoformat(timespec='seconds')}, not finished yet"

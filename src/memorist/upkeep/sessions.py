@@ -1,4 +1,5 @@
-"""What upkeep does about conversations: it ends those that were left open, and archives old ones.
+"""What upkeep does about conversations: it ends those that were left open, weighs what ends had no time for, and archives
+old ones.
 
 Ending a session is not a change to a record that a job could propose: it reads turns, weighs findings and writes a
 summary (`session/close.py`). So it is done beside the jobs, under every design; a dry run names the sessions.
@@ -16,7 +17,7 @@ from memorist.design import Promotion, Proposal, Tools
 from memorist.lazy import dataclass
 from memorist.records import Planned, Record, Report, utc
 from memorist.remember.changes import Caller
-from memorist.session import close, name
+from memorist.session import close, name, weighing
 from memorist.store.where import Where
 from memorist.upkeep.retain import CANDIDATES_AT_MOST, jumped
 
@@ -25,16 +26,23 @@ LEFT = "it was left open"
 
 
 def end_left_open(by: Caller, policy: Promotion, over: Callable[[], bool], dry_run: bool) -> Report | None:
-    """Ends sessions that nobody writes any more; None if there are none."""
-    left = [record for _, record in close.left_open(by)]
-    if not left:
+    """Ends sessions that nobody writes any more, and weighs findings that earlier ends did not; None if there is neither."""
+    left = tuple(Planned(record.id, record.number, LEFT) for _, record in close.left_open(by))
+    waited = _unweighed(by, policy)
+    if not left and not waited:
         return None
     if dry_run:
-        planned = tuple(Planned(record.id, record.number, LEFT) for record in left)
-        return Report(SESSIONS, planned, dry_run=True)
-    done = close.recover(by, policy, over)
+        return Report(SESSIONS, left, dry_run=True, advice=waited)
+    done = close.recover(by, policy, over, again=True)
     changed = tuple(each for report in done for each in report.changed)
-    return Report(SESSIONS, changed, advice=f"{len(done):,} of {len(left):,} sessions that were left open were ended")
+    said = [f"{len(done):,} of {len(left):,} sessions that were left open were ended"] if left else []
+    said += [_unweighed(by, policy) or "findings that waited were weighed"] if waited else []
+    return Report(SESSIONS, changed, advice="; ".join(said))
+
+
+def _unweighed(by: Caller, policy: Promotion) -> str | None:
+    left = len(weighing.left(by, policy, again=True))
+    return f"findings wait to be weighed (projects: {left:,})" if left else None
 
 
 @dataclass(frozen=True, slots=True)

@@ -25,7 +25,7 @@ from memorist.prompt.modes import Profile
 from memorist.recall.pipeline import Query, scopes_of
 from memorist.records import Record
 from memorist.store import captures
-from memorist.store.nouns import RENDERED_AT_MOST, Receipt, Shelf
+from memorist.store.nouns import RENDERED_AT_MOST, TRIED, Receipt, Shelf
 from memorist.store.where import Where
 from memorist.surfaces import settings
 from memorist.surfaces.agents import problems
@@ -295,8 +295,8 @@ def _close_ended(door: Memory) -> None:
 
 
 def _close_left(door: Memory) -> None:
-    """Closes sessions that nobody returned to: some agents report no end."""
-    if door._tools.store.runs(door.space, state="running"):
+    """Closes sessions that nobody returned to, because some agents report no end, and weighs what was left."""
+    if any(TRIED not in run.checkpoint for run in door._tools.store.runs(door.space, state="running")):
         from memorist.session.close import recover  # few starts need this
 
         for report in recover(door._caller, door.design.promotion, door._tools.over):
