@@ -240,9 +240,10 @@ class Work:
         self.hook("SessionEnd", session.name, reason="other")
 
     def start(self, session: Session, outcome: Outcome) -> None:
-        """A session starts, and is taken up again at once: the same must be said."""
+        """A session starts, and once more: the same must be said. Then it is taken up again, which still has it."""
         first = self.hook("SessionStart", session.name, source="startup")
-        outcome.same.append(first == self.hook("SessionStart", session.name, source="resume"))
+        again, resumed = (self.hook("SessionStart", session.name, source=how) for how in ("startup", "resume"))
+        outcome.same.append(first == again and resumed == "")
         outcome.foreign += self.foreign(first)
 
     def line(self, session: Session, line: Mapping[str, Any]) -> Told | None:

@@ -332,8 +332,9 @@ def _last_start(heard: Sequence[Receipt]) -> datetime:
 
 def _knows_nothing(call: _Call) -> bool:
     """Whether the agent has nothing of what hooks told this session before."""
-    lasts = call.agent.hooks is not None and call.agent.hooks.lasts and not _forgets(call)
-    return call.session is None or call.moment == "helper" or (call.moment == "start" and not lasts)
+    begins = call.moment == "start" and (_forgets(call) or call.given.get("source") == "startup")
+    lasts = call.agent.hooks is not None and call.agent.hooks.lasts
+    return call.session is None or call.moment == "helper" or begins or (call.moment == "start" and not lasts)
 
 
 def _heard(memory: Memory, call: _Call) -> Iterator[Receipt]:
