@@ -216,6 +216,41 @@ def test_a_memorist_of_somebody_else_is_left_alone(home: Path) -> None:
     assert json.loads((home / ".claude.json").read_text())["mcpServers"]["memorist"] == {"command": "other-program"}
 
 
+HOOK = "hook claude-code Stop"
+SPELT = (
+    f"uvx memorist {HOOK}", f"uvx -q --from 'memorist[mcp]' memorist@latest {HOOK}", f"/opt/bin/uv tool run memorist {HOOK}",
+    f"python3.11 -m memorist {HOOK}", f"MEMORIST_DB=/x NOTE='a b' memorist {HOOK}", f"env A=1 memorist {HOOK} --plugin",
+    f'"/opt/my tools/memorist" {HOOK}', f"/opt/my\\ tools/memorist {HOOK}", f'"C:\\my tools\\memorist.exe" {HOOK}',
+)  # fmt: skip
+FOREIGN = (
+    f"echo memorist {HOOK}", f"echo 'memorist {HOOK}'", f"env echo memorist {HOOK}", f"A=1 my-memorist {HOOK}",
+    f"uvx --with memorist other {HOOK}", f"./memorist-wrapper {HOOK}", "memorist recall hook claude-code",
+    "memorist hook codex Stop",
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("command", [*SPELT, *FOREIGN])
+def test_a_hook_of_ours_is_known_however_it_is_spelt(command: str, home: Path) -> None:
+    client, file = CLIENTS["claude-code"], home / ".claude" / "settings.json"
+    entry = {"hooks": [{"type": "command", "command": command}]}
+    file.write_text(json.dumps({"hooks": {"Stop": [entry]}}))
+    install.install(client, servers=False)
+    added = json.loads(file.read_text())["hooks"]["Stop"][1:]
+    assert bool(added) == (command in FOREIGN), "it would run twice"
+    install.remove(client)
+    assert json.loads(file.read_text())["hooks"]["Stop"] == ([entry] if command in FOREIGN else [])
+
+
+@pytest.mark.parametrize(("words", "ours"), [
+    (["uvx", "memorist", "mcp"], True), (["/opt/my tools/memorist", "mcp"], True), (["npx", "memorist", "mcp"], False),
+])  # fmt: skip
+def test_a_server_of_ours_is_known_however_it_is_spelt(words: list[str], ours: bool, home: Path) -> None:
+    file = home / ".gemini" / "settings.json"
+    file.write_text(json.dumps({"mcpServers": {"memorist": {"command": words[0], "args": words[1:]}}}))
+    install.remove(CLIENTS["gemini"])
+    assert ("memorist" in json.loads(file.read_text()).get("mcpServers", {})) != ours
+
+
 def test_the_notes_of_another_version_are_left_to_it(home: Path) -> None:
     install.install(CLIENTS["gemini"])
     notes = our_copies().parent / "installed.json"

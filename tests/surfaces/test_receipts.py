@@ -188,6 +188,15 @@ def test_the_doctor_says_what_does_not_work(text: str, said: str, cli: Cli, work
     assert not row.ok and said in row.detail and "install gemini" in row.advice
 
 
+def test_the_doctor_tries_a_hook_as_a_shell_starts_it(cli: Cli, work: Path) -> None:
+    ran = work.parent / "ran"
+    program(work, "uvx", f"import os, sys; open({str(ran)!r}, 'w').write(f\"{{os.environ['NOTE']}} {{sys.argv[1:]}}\")")
+    hook = {"type": "command", "command": "NOTE='a b' uvx memorist hook gemini BeforeAgent --plugin"}
+    file = Path(os.environ["HOME"]) / ".gemini" / "settings.json"
+    file.write_text(json.dumps({"hooks": {"BeforeAgent": [{"hooks": [hook]}]}}))
+    assert row_of("gemini").ok and ran.read_text() == "a b ['memorist', 'hook', 'gemini', 'BeforeAgent']"
+
+
 def test_the_doctor_runs_nothing_of_a_project(cli: Cli, work: Path) -> None:
     """Its settings came with a clone."""
     ran = work.parent / "ran"

@@ -8,7 +8,6 @@ clone.
 import json
 import os
 import re
-import shlex
 import shutil
 import signal
 import subprocess
@@ -17,12 +16,13 @@ import tomllib
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from functools import cache
+from itertools import takewhile
 from pathlib import Path
 from typing import Any
 
 from memorist.errors import Invalid
 from memorist.surfaces.agents import install, splice
-from memorist.surfaces.agents.clients import MEMORIST, Agent, is_server
+from memorist.surfaces.agents.clients import MEMORIST, Agent, called, is_server, server_words, sets_variable, words_of
 
 HARMLESS = b'{"prompt": "", "agent_id": "memorist doctor"}'  # no hook acts on this, at a prompt or a start
 TRYING = 15.0  # seconds for each program that is tried
@@ -87,7 +87,11 @@ def _short(problem: Exception) -> str:
 
 
 def _ran(words: Sequence[str], given: bytes = b"") -> "subprocess.CompletedProcess[bytes]":
-    return subprocess.run(words, input=given, capture_output=True, timeout=TRYING)
+    """Runs these words. Those before them that set variables are set, as a shell does it."""
+    variables = [*takewhile(sets_variable, words)]
+    environment = os.environ | {name: value for name, _, value in (each.partition("=") for each in variables)}
+    words = words[len(variables) :]
+    return subprocess.run(words, input=given, capture_output=True, timeout=TRYING, env=environment)
 
 
 def _hook(agent: Agent) -> list[str] | None:
@@ -96,15 +100,19 @@ def _hook(agent: Agent) -> list[str] | None:
         return None
     events = agent.hooks.events
     ours = install.ours(_read(agent.file(agent.hooks, None)), events.get("prompt", events["start"]), agent)
-    return shlex.split(ours[0], posix=os.name == "posix")[:4] if ours else None
+    words = [_expanded(word) for word in words_of(ours[0])] if ours else []
+    at = called(words)
+    return words[: at.stop + 3] if at else None
+
+
+def _expanded(word: str) -> str:
+    word = os.path.expandvars(word)
+    return str(Path(word).expanduser()) if word.startswith("~") else word
 
 
 def _server(agent: Agent) -> list[str] | None:
     found = splice.at(_read(agent.file(agent.servers, None)), (*agent.servers.path, MEMORIST))
-    if not is_server(found):
-        return None
-    command, more = found["command"], found.get("args", [])
-    return [str(word) for word in (command if isinstance(command, list) else [command, *more])]
+    return server_words(found) if is_server(found) else None
 
 
 def _read(file: Path) -> Any:
