@@ -201,11 +201,73 @@ def test_a_hook_that_the_user_removed_stays_out(home: Path) -> None:
     assert "BeforeAgent" in install.entries_of(client), "who uninstalls and installs again wants it"
 
 
+GONE = """{
+  "hooks": {
+    "Stop": [
+      {"matcher": "*", "hooks": [{"type": "command", "command": "A='b c' /old/memorist hook claude-code Stop  --plugin"}]}, // mine
+    ], "SessionEnd": []
+  },
+}
+"""
+
+
+def test_a_hook_whose_program_is_gone_calls_us_by_name(home: Path) -> None:
+    client, file = CLIENTS["claude-code"], home / ".claude" / "settings.json"
+    file.write_text(GONE)
+    [change, *_] = install.plan(client)
+    assert "/old/memorist" in "".join(change.diff()) and "Stop" in change.entries
+    install.install(client)
+    theirs = file.read_text()
+    assert GONE.splitlines()[3].replace("/old/memorist", "memorist") in theirs.splitlines()
+    install.install(client)
+    assert file.read_text() == theirs, "a second time changes nothing"
+    file.write_text(splice.take(theirs, ("hooks", "Stop", 0), file))
+    install.install(client)
+    assert "Stop" not in install.entries_of(client), "who removed it does not want it"
+    install.remove(client)
+    assert splice.read(file.read_text(), file) == {"hooks": {"Stop": [], "SessionEnd": []}}
+
+
+def test_what_is_no_longer_called_by_a_path_is_taken_out_as_ever(home: Path) -> None:
+    client, file = CLIENTS["claude-code"], home / ".claude" / "settings.json"
+    file.write_text(COMMENTED)
+    install.install(client)
+    ours = file.read_text()
+    file.write_text(ours.replace('"memorist hook', '"/old/memorist hook'))
+    install.install(client)
+    assert file.read_text() == ours
+    install.remove(client)
+    assert file.read_text() == COMMENTED
+
+
+@pytest.mark.parametrize("command", ["~/old/memorist", "/old/$X/memorist", "uvx memorist", "env /old/memorist"])
+def test_what_only_a_shell_finds_counts_as_there(command: str, home: Path) -> None:
+    file = home / ".claude" / "settings.json"
+    file.write_text(json.dumps({"hooks": {"Stop": [{"hooks": [{"command": f"{command} hook claude-code Stop"}]}]}}))
+    install.install(CLIENTS["claude-code"])
+    assert f"{command} hook" in file.read_text()
+
+
+@pytest.mark.parametrize(("name", "path", "text"), [
+    ("gemini", ".gemini/settings.json", '{"mcpServers": {"memorist": {"command": "PROGRAM", "args": ["mcp", "-v"], "x": 1}}}\n'),
+    ("opencode", ".config/opencode/opencode.json", '{"mcp": {"memorist": {"command": ["PROGRAM", "mcp"], "x": {"A": "b"}}}}\n'),
+    ("codex", ".codex/config.toml", '[mcp_servers.memorist]\ncommand = "PROGRAM"\nargs = ["mcp"]\nenv = {"A" = "b"}\n'),
+])  # fmt: skip
+def test_a_server_whose_program_is_gone_calls_us_by_name(name: str, path: str, text: str, home: Path) -> None:
+    file, client = home / path, CLIENTS[name]
+    file.parent.mkdir(parents=True, exist_ok=True)
+    for program, after in ((str(home.parent / "bin" / "memorist"),) * 2, ("/old/memorist", "memorist")):
+        file.write_text(text.replace("PROGRAM", program))
+        install.install(client, hooks=False)
+        assert file.read_text() == text.replace("PROGRAM", after)
+    install.remove(client)
+    assert "memorist" not in file.read_text()
+
+
 def test_a_memorist_of_somebody_else_is_left_alone(home: Path) -> None:
     client, file = CLIENTS["claude-code"], home / ".claude" / "settings.json"
-    other = {
-        "hooks": {"Stop": [{"hooks": [{"type": "command", "command": "/old/venv/bin/memorist hook claude-code Stop"}]}]}
-    }
+    command = f"{home.parent / 'bin' / 'memorist'} hook claude-code Stop"
+    other = {"hooks": {"Stop": [{"hooks": [{"type": "command", "command": command}]}]}}
     file.write_text(json.dumps(other))
     (home / ".claude.json").write_text('{"mcpServers": {"memorist": {"command": "other-program"}}}')
     told = [said for change in install.install(client) for said in change.told]

@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import sys
 from datetime import UTC, datetime
 from pathlib import Path
@@ -185,7 +186,27 @@ def test_the_doctor_says_what_does_not_work(text: str, said: str, cli: Cli, work
     asked(cli, "install", "gemini")
     program(work, "memorist", text)
     row = row_of("gemini")
-    assert not row.ok and said in row.detail and "install gemini" in row.advice
+    assert not row.ok and said in row.detail and "the memorist on the PATH" in row.advice
+
+
+@pytest.mark.parametrize(("path", "words"), [
+    ("/old/memorist", ["install gemini"]), ("BROKEN", ["uninstall gemini", "install gemini"]),
+])  # fmt: skip
+def test_what_the_doctor_advises_helps(path: str, words: list[str], cli: Cli, work: Path) -> None:
+    program(work, "memorist", OURS)
+    program(work, "broken", "raise SystemExit(3)")
+    broken = work.parent / "my tools" / "memorist"
+    broken.parent.mkdir()
+    broken.symlink_to(work.parent / "bin" / "broken")
+    asked(cli, "install", "gemini", "--no-mcp")
+    file = Path(os.environ["HOME"]) / ".gemini" / "settings.json"
+    called = json.dumps(path.replace("BROKEN", f'"{broken}"'))[1:-1]
+    file.write_text(file.read_text().replace('"memorist hook', f'"{called} hook'))
+    row = row_of("gemini")
+    assert not row.ok and re.findall(r"`memorist (.*?)`", row.advice) == words
+    for line in words:
+        asked(cli, *line.split())
+    assert row_of("gemini").ok
 
 
 def test_the_doctor_tries_a_hook_as_a_shell_starts_it(cli: Cli, work: Path) -> None:

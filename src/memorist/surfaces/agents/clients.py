@@ -145,6 +145,22 @@ def is_hook(command: object, client: str) -> bool:
     return at is not None and words[at.stop : at.stop + 2] == ["hook", client]
 
 
+def is_gone(words: Sequence[str]) -> bool:
+    """Whether the file is gone that a call of ours starts. What only a shell or the agent finds, by its name or through
+    a variable, counts as there."""
+    at = called(words)
+    program = words[at.start] if at else ""
+    return Path(program).is_absolute() and "$" not in program and shutil.which(program) is None
+
+
+def hook_by_name(command: str) -> str:
+    """A hook of ours that calls us by name; what it sets before and says after that stays."""
+    places, at = [*_WORD.finditer(command)], called(words_of(command))
+    return (
+        command if at is None else command[: places[at.start].start()] + MEMORIST + command[places[at.stop - 1].end() :]
+    )
+
+
 def commands_in(entry: object) -> list[str]:
     """The commands that an entry of an event runs, in either format."""
     if not isinstance(entry, Mapping):
@@ -167,6 +183,16 @@ def server_words(entry: object) -> list[str]:
         return []
     command, args = entry.get("command"), entry.get("args", [])
     return [str(word) for word in (*_listed(command), *_listed(args))]
+
+
+def server_by_name(entry: Mapping[str, Any]) -> Mapping[str, Any]:
+    """A server of ours that calls us by name; what it is told and all else stays."""
+    words = server_words(entry)
+    at = called(words)
+    told = words[at.stop :] if at else []
+    if isinstance(entry["command"], list):
+        return {**entry, "command": [MEMORIST, *told]}
+    return {**entry, "command": MEMORIST, "args": told}
 
 
 def _listed(value: object) -> list[object]:

@@ -92,9 +92,8 @@ def _tried(agent: Agent, has: str, last: Receipt | None) -> Diagnosis:
     detail = "; ".join(filter(None, (trial.version_of(agent), has, answer, _last(last))))
     if shutil.which(MEMORIST) is None:
         return Diagnosis(False, agent.name, f"{detail}; {MEMORIST} is not on the PATH", "install it there")
-    tried = trial.hook_problem(agent) or (tools if isinstance(tools, str) else None)
-    if tried:
-        return Diagnosis(False, agent.name, f"{detail}; {tried}", f"run `{MEMORIST} install {agent.name}` again")
+    if tried := trial.wrong(agent, tools):
+        return Diagnosis(False, agent.name, f"{detail}; {tried[0]}", tried[1])
     wrong = _problem(agent, last.at if last else None)
     advice = "mend that; this is told until a hook has answered again"
     return Diagnosis(wrong is None, agent.name, f"{detail}{wrong or ''}", advice)

@@ -16,13 +16,22 @@ import tomllib
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from functools import cache
-from itertools import takewhile
+from itertools import chain, takewhile
 from pathlib import Path
 from typing import Any
 
 from memorist.errors import Invalid
 from memorist.surfaces.agents import install, splice
-from memorist.surfaces.agents.clients import MEMORIST, Agent, called, is_server, server_words, sets_variable, words_of
+from memorist.surfaces.agents.clients import (
+    MEMORIST,
+    Agent,
+    called,
+    is_gone,
+    is_server,
+    server_words,
+    sets_variable,
+    words_of,
+)
 
 HARMLESS = b'{"prompt": "", "agent_id": "memorist doctor"}'  # no hook acts on this, at a prompt or a start
 TRYING = 15.0  # seconds for each program that is tried
@@ -44,6 +53,24 @@ def version_of(agent: Agent) -> str | None:
         return None
     found = _VERSION.search(done.stdout.decode(errors="replace")) if done and done.returncode == 0 else None
     return found[0] if found else None
+
+
+def wrong(agent: Agent, tools: int | str | None) -> tuple[str, str] | None:
+    """What of ours does not work, and what mends it; `tools` as found by `tools_of`."""
+    problem = hook_problem(agent)
+    if problem:
+        return problem, _remedy(agent, _hook(agent) or [])
+    return (tools, _remedy(agent, _server(agent) or [])) if isinstance(tools, str) else None
+
+
+def _remedy(agent: Agent, words: Sequence[str]) -> str:
+    """What mends an entry with these words."""
+    at = called(words)
+    if is_gone(words):
+        return f"run `{MEMORIST} install {agent.name}` again, which then calls {MEMORIST} by its name"
+    if at is None or words[at] != [MEMORIST]:  # an installation leaves it as it is
+        return f"run `{MEMORIST} uninstall {agent.name}`, then `{MEMORIST} install {agent.name}`"
+    return f"the {MEMORIST} on the PATH does not work; install it again, as `{MEMORIST}[mcp]`"
 
 
 def hook_problem(agent: Agent) -> str | None:
@@ -100,7 +127,8 @@ def _hook(agent: Agent) -> list[str] | None:
         return None
     events = agent.hooks.events
     ours = install.ours(_read(agent.file(agent.hooks, None)), events.get("prompt", events["start"]), agent)
-    words = [_expanded(word) for word in words_of(ours[0])] if ours else []
+    best = sorted(map(words_of, ours), key=is_gone)[:1]  # one that is gone only where no other is there
+    words = [_expanded(word) for word in chain(*best)]
     at = called(words)
     return words[: at.stop + 3] if at else None
 
