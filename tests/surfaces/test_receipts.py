@@ -218,6 +218,60 @@ def test_the_doctor_tries_a_hook_as_a_shell_starts_it(cli: Cli, work: Path) -> N
     assert row_of("gemini").ok and ran.read_text() == "a b ['memorist', 'hook', 'gemini', 'BeforeAgent']"
 
 
+# As the clients write them. A plugin that is off, and one of another name, are none.
+PLUGINS = (
+    (
+        "claude-code",
+        "settings.json",
+        '{"enabledPlugins": {"x@y": true, "memorist@memorist": true}}',
+        "memorist@memorist",
+    ),
+    ("claude-code", "settings.json", '{"enabledPlugins": {"memorist@memorist": false, "memorist-2@x": true}}', None),
+    ("codex", "config.toml", '[plugins."memorist@memorist"]\nenabled = true\n', "memorist@memorist"),
+    ("codex", "config.toml", '[plugins."memorist@memorist"]\nenabled = false\n', None),
+    ("gemini", "extensions/extension-enablement.json", '{"memorist": {"overrides": ["HOME/*"]}}', "memorist"),
+    ("gemini", "extensions/extension-enablement.json", '{"memorist": {"overrides": ["!HOME/*"]}}', None),
+)
+
+
+@pytest.mark.parametrize(("client", "name", "text", "plugin"), PLUGINS)
+def test_a_plugin_is_seen(client: str, name: str, text: str, plugin: str | None, cli: Cli, work: Path) -> None:
+    home = Path(os.environ["HOME"])
+    file = home / f".{client.removesuffix('-code')}" / name
+    file.parent.mkdir(parents=True, exist_ok=True)
+    file.write_text(text.replace("HOME", home.as_posix()))
+    if client == "gemini":
+        (file.parent / "memorist").mkdir()
+        (file.parent / "memorist" / "gemini-extension.json").write_text("{}")
+    row = row_of(client)
+    assert row.ok and (f"the plugin {plugin}" in row.detail) == (plugin is not None) != ("install" in row.detail)
+    listed = asked(cli, "install", "--json").json
+    assert listed[client]["plugin"] == plugin
+    done = asked(cli, "install", client, "--no-mcp")
+    assert ("have one of them" in done.err) == (plugin is not None)
+    assert ("one of them is enough" in row_of(client).detail) == (plugin is not None)
+
+
+@pytest.mark.parametrize(("client", "name", "text", "said"), [
+    ("claude-code", "settings.json", '{"disableAllHooks": true}', "disableAllHooks"),
+    ("claude-code", "settings.json", '{"disableAllHooks": false}', None),
+    ("codex", "config.toml", "[features]\nhooks = false\n", "features.hooks"),
+    ("gemini", "settings.json", '{"hooksConfig": {"enabled": false}}', "hooksConfig.enabled"),
+    ("gemini", "settings.json", '{"hooksConfig": {"disabled": ["memorist"]}}', "hooksConfig.disabled"),
+    ("gemini", "settings.json", '{"hooksConfig": {"enabled": true, "disabled": ["x"]}}', None),
+])  # fmt: skip
+def test_hooks_that_are_switched_off_are_told(
+    client: str, name: str, text: str, said: str, cli: Cli, work: Path
+) -> None:
+    file = Path(os.environ["HOME"]) / f".{client.removesuffix('-code')}" / name
+    file.parent.mkdir(exist_ok=True)
+    file.write_text(text)
+    assert row_of(client).ok, "it has none of ours"
+    asked(cli, "install", client, "--no-mcp")
+    row = row_of(client)
+    assert row.ok == (said is None) and (said is None or f"switched off by `{said}` in {file}" in row.detail)
+
+
 def test_the_doctor_runs_nothing_of_a_project(cli: Cli, work: Path) -> None:
     """Its settings came with a clone."""
     ran = work.parent / "ran"

@@ -31,7 +31,7 @@ from memorist.lazy import dataclass
 from memorist.store.files import create_private, replace_private
 from memorist.store.lock import locked
 from memorist.surfaces import settings
-from memorist.surfaces.agents import skills, splice, tables
+from memorist.surfaces.agents import skills, splice, switches, tables
 from memorist.surfaces.agents.clients import (
     CLIENTS,
     MEMORIST,
@@ -147,7 +147,15 @@ def plan(client: Agent, project: Path | None = None, hooks: bool = True, servers
             changes[file] = _with_own(start, of, client, known)
         else:
             changes[file] = _with_hooks(start, of, client, known)
-    return [*changes.values()]
+    return _beside_plugin(client, [*changes.values()])
+
+
+def _beside_plugin(client: Agent, changes: list[FileChange]) -> list[FileChange]:
+    plugin = switches.plugin_of(client)
+    if plugin is None:
+        return changes
+    said = f"{client.title} has the plugin {plugin} too, with the same hooks and tools; have one of them, and remove the other"
+    return [*(change.telling(said) for change in changes[:1]), *changes[1:]]
 
 
 def install(client: Agent, project: Path | None = None, hooks: bool = True, servers: bool = True) -> list[FileChange]:

@@ -12,16 +12,13 @@ import shutil
 import signal
 import subprocess
 import threading
-import tomllib
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from functools import cache
 from itertools import chain, takewhile
 from pathlib import Path
-from typing import Any
 
-from memorist.errors import Invalid
-from memorist.surfaces.agents import install, splice
+from memorist.surfaces.agents import install, splice, switches
 from memorist.surfaces.agents.clients import (
     MEMORIST,
     Agent,
@@ -126,7 +123,7 @@ def _hook(agent: Agent) -> list[str] | None:
     if agent.hooks is None:
         return None
     events = agent.hooks.events
-    ours = install.ours(_read(agent.file(agent.hooks, None)), events.get("prompt", events["start"]), agent)
+    ours = install.ours(switches.read(agent.file(agent.hooks, None)), events.get("prompt", events["start"]), agent)
     best = sorted(map(words_of, ours), key=is_gone)[:1]  # one that is gone only where no other is there
     words = [_expanded(word) for word in chain(*best)]
     at = called(words)
@@ -139,16 +136,8 @@ def _expanded(word: str) -> str:
 
 
 def _server(agent: Agent) -> list[str] | None:
-    found = splice.at(_read(agent.file(agent.servers, None)), (*agent.servers.path, MEMORIST))
+    found = splice.at(switches.read(agent.file(agent.servers, None)), (*agent.servers.path, MEMORIST))
     return server_words(found) if is_server(found) else None
-
-
-def _read(file: Path) -> Any:
-    try:
-        text = file.read_text(encoding="utf-8")
-        return tomllib.loads(text) if file.suffix == ".toml" else splice.read(text, file)
-    except (OSError, ValueError, Invalid):  # reported where its entries are read
-        return None
 
 
 @cache  # most agents have the same

@@ -12,6 +12,7 @@ from memorist import checks
 from memorist.errors import Invalid, MemoristError, meant
 from memorist.project import repository_root
 from memorist.surfaces.agents import install as lines
+from memorist.surfaces.agents import switches
 from memorist.surfaces.agents.clients import CLIENTS, Agent
 from memorist.surfaces.cli import hook as answering
 from memorist.surfaces.cli.arguments import JSON, PLACE, Commands, Option
@@ -104,13 +105,14 @@ def _listed(place: Place, project: bool) -> int:
     """Lists the installed agents and what they have of ours. Changes nothing."""
     root, rows, document = _root(project), [], {}
     for client in CLIENTS.values():
+        plugin = None if project else switches.plugin_of(client)
         try:
             entries = lines.entries_of(client, root)
-            state = ", ".join(entries) or "-"
+            state = ", ".join([*entries, *([f"plugin {plugin}"] if plugin else [])]) or "-"
         except MemoristError as problem:
             entries, state = [], str(problem)
         here = client.is_here()
-        document[client.name] = {"found": here, "entries": entries}
+        document[client.name] = {"found": here, "entries": entries, "plugin": plugin}
         rows.append((client.name, "found" if here else "not found", state))
     code = place.screen.table(document, ("agent", "here", "installed"), rows)
     if not place.json:
