@@ -2,7 +2,7 @@
 doctor`."""
 
 import shutil
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import replace
 from datetime import datetime
 from itertools import islice
@@ -38,7 +38,7 @@ def _told(memory: Memory) -> Iterator[dict[str, Any]]:
             used = [each.number for each in records if store.key_use(use_key(line.id, each.id))]
             yield {
                 "receipt": line.id, "at": line.at, "client": line.actor, "session": line.session,
-                "moment": "prompt" if line.query else "start", "tokens": _tokens(line),
+                "moment": "prompt" if line.query else "start", "tokens": line.tokens,
                 "ids": [each.number for each in records], "used": used,
             }  # fmt: skip
 
@@ -49,11 +49,6 @@ def _lines(memory: Memory) -> Iterator[Receipt]:
     for line in memory._tools.store.receipts(who.space, LINES_READ):
         if line.surface == SURFACE and line.ids and is_told_to(line, who):
             yield line
-
-
-def _tokens(line: Receipt) -> int:
-    said: Mapping[str, Any] = line.rendered or {}
-    return int(said.get("tokens", 0))
 
 
 # ---------------------------------------------------------------- for the doctor
@@ -122,7 +117,7 @@ def _off(agent: Agent, entries: set[str], plugin: str | None) -> tuple[str, str]
 def _last(line: Receipt | None) -> str:
     if line is None:
         return "it was told nothing here yet"
-    return f"last told {_tokens(line):,} tokens at {line.at.replace(tzinfo=None).isoformat(' ', 'minutes')} UTC"
+    return f"last told {line.tokens:,} tokens at {line.at.replace(tzinfo=None).isoformat(' ', 'minutes')} UTC"
 
 
 def _problem(agent: Agent, since: datetime | None) -> str | None:
