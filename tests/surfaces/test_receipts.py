@@ -4,8 +4,10 @@ import json
 import os
 import re
 import sys
+from contextlib import nullcontext
 from datetime import UTC, datetime
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -14,7 +16,7 @@ from memorist import Memory
 from memorist.remember import move
 from memorist.store import captures
 from memorist.surfaces.agents import hooks, problems, receipts, trial
-from memorist.surfaces.cli import verbs
+from memorist.surfaces.cli import verbs, watch
 from surfaces.conftest import Cli
 
 
@@ -83,6 +85,18 @@ def test_what_an_answer_used_is_counted_when_its_transcript_is_read(
             verbs.read_transcripts(memory)
             assert memory.get(1).counters.used == len(used), "once"
     assert told() == [used]
+
+
+def test_transcripts_are_read_without_a_page(cli: Cli, work: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (work.parent / "s1.jsonl").write_text(typed("Logs go to Loki."))
+    ask("s1", "thanks!")
+    given = {"session_id": "s1", "cwd": str(work), "transcript_path": str(work.parent / "s1.jsonl")}
+    hooks.answer("claude-code", "Stop", json.dumps(given).encode(), lambda document: None)
+    stop = SimpleNamespace(is_set=iter([False, True]).__next__, wait=lambda seconds: None)
+    monkeypatch.setattr(watch, "_until_stopped", lambda: nullcontext(stop))
+    done = cli.inside("sync", "--watch", "--transcripts")
+    assert done.code == 0 and kept() == ["Logs go to Loki."] and not (work / "MEMORY.md").exists()
+    assert cli.inside("sync", "--transcripts").code == cli.inside("sync", "x.md", "--watch", "--transcripts").code == 2
 
 
 def test_what_is_cited_later_was_used_and_what_others_said_was_not(cli: Cli, work: Path) -> None:
