@@ -3,6 +3,7 @@
 import json
 import os
 import re
+import shutil
 import stat
 import string
 import threading
@@ -683,6 +684,20 @@ def test_the_lines_are_shown_and_nothing_beside_them(home: Path, cli: Cli) -> No
     assert "hooks" in (home / ".claude" / "settings.json").read_text() and not (home / ".claude.json").exists()
     wrong = cli("install", "claude-cod", **env)
     assert wrong.code == 2 and "did you mean 'claude-code'" in wrong.err
+
+
+def test_what_is_not_done_is_said_in_words_that_fit(home: Path, cli: Cli) -> None:
+    env, file = {"HOME": str(home), "PATH": os.environ["PATH"]}, home / ".gemini" / "settings.json"
+    assert cli("install", "gemini", **env).code == 0
+    assert cli("install", "gemini", **env).out == "Gemini CLI has everything already\n"
+    file.write_text(splice.take(file.read_text(), ("hooks", "BeforeAgent"), file))
+    removed = cli("install", "gemini", **env)
+    assert removed.out == "Gemini CLI: nothing to add\n" and "BeforeAgent was removed" in removed.err
+    for folder in home.iterdir():
+        shutil.rmtree(folder)
+    none, as_json = cli("install", "all", **env), cli("install", "all", "--json", **env)
+    assert none.code == 0 and not none.out and "none of these agents is on this machine: Claude Code, Codex" in none.err
+    assert as_json.json == {} and "none of these agents" in as_json.err
 
 
 def test_in_the_settings_of_a_project(home: Path, cli: Cli) -> None:
