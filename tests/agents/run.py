@@ -151,7 +151,7 @@ CLIENTS = {
 # How a person installs the plugin, and what the client itself says about it.
 PLUGIN = {
     "claude-code": (
-        ("claude", "plugin", "validate", "FOLDER/claude-code"),
+        ("claude", "plugin", "validate", "FOLDER/claude-code", "--profile", "directory"),
         ("claude", "plugin", "marketplace", "add", "FOLDER"),
         ("claude", "plugin", "install", "memorist@memorist"),
     ),

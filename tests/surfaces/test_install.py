@@ -3,6 +3,7 @@
 import json
 import os
 import re
+import shutil
 import stat
 import string
 import threading
@@ -201,11 +202,73 @@ def test_a_hook_that_the_user_removed_stays_out(home: Path) -> None:
     assert "BeforeAgent" in install.entries_of(client), "who uninstalls and installs again wants it"
 
 
+GONE = """{
+  "hooks": {
+    "Stop": [
+      {"matcher": "*", "hooks": [{"type": "command", "command": "A='b c' /old/memorist hook claude-code Stop  --plugin"}]}, // mine
+    ], "SessionEnd": []
+  },
+}
+"""
+
+
+def test_a_hook_whose_program_is_gone_calls_us_by_name(home: Path) -> None:
+    client, file = CLIENTS["claude-code"], home / ".claude" / "settings.json"
+    file.write_text(GONE)
+    [change, *_] = install.plan(client)
+    assert "/old/memorist" in "".join(change.diff()) and "Stop" in change.entries
+    install.install(client)
+    theirs = file.read_text()
+    assert GONE.splitlines()[3].replace("/old/memorist", "memorist") in theirs.splitlines()
+    install.install(client)
+    assert file.read_text() == theirs, "a second time changes nothing"
+    file.write_text(splice.take(theirs, ("hooks", "Stop", 0), file))
+    install.install(client)
+    assert "Stop" not in install.entries_of(client), "who removed it does not want it"
+    install.remove(client)
+    assert splice.read(file.read_text(), file) == {"hooks": {"Stop": [], "SessionEnd": []}}
+
+
+def test_what_is_no_longer_called_by_a_path_is_taken_out_as_ever(home: Path) -> None:
+    client, file = CLIENTS["claude-code"], home / ".claude" / "settings.json"
+    file.write_text(COMMENTED)
+    install.install(client)
+    ours = file.read_text()
+    file.write_text(ours.replace('"memorist hook', '"/old/memorist hook'))
+    install.install(client)
+    assert file.read_text() == ours
+    install.remove(client)
+    assert file.read_text() == COMMENTED
+
+
+@pytest.mark.parametrize("command", ["~/old/memorist", "/old/$X/memorist", "uvx memorist", "env /old/memorist"])
+def test_what_only_a_shell_finds_counts_as_there(command: str, home: Path) -> None:
+    file = home / ".claude" / "settings.json"
+    file.write_text(json.dumps({"hooks": {"Stop": [{"hooks": [{"command": f"{command} hook claude-code Stop"}]}]}}))
+    install.install(CLIENTS["claude-code"])
+    assert f"{command} hook" in file.read_text()
+
+
+@pytest.mark.parametrize(("name", "path", "text"), [
+    ("gemini", ".gemini/settings.json", '{"mcpServers": {"memorist": {"command": "PROGRAM", "args": ["mcp", "-v"], "x": 1}}}\n'),
+    ("opencode", ".config/opencode/opencode.json", '{"mcp": {"memorist": {"command": ["PROGRAM", "mcp"], "x": {"A": "b"}}}}\n'),
+    ("codex", ".codex/config.toml", '[mcp_servers.memorist]\ncommand = "PROGRAM"\nargs = ["mcp"]\nenv = {"A" = "b"}\n'),
+])  # fmt: skip
+def test_a_server_whose_program_is_gone_calls_us_by_name(name: str, path: str, text: str, home: Path) -> None:
+    file, client = home / path, CLIENTS[name]
+    file.parent.mkdir(parents=True, exist_ok=True)
+    for program, after in ((str(home.parent / "bin" / "memorist"),) * 2, ("/old/memorist", "memorist")):
+        file.write_text(text.replace("PROGRAM", program))
+        install.install(client, hooks=False)
+        assert file.read_text() == text.replace("PROGRAM", after)
+    install.remove(client)
+    assert "memorist" not in file.read_text()
+
+
 def test_a_memorist_of_somebody_else_is_left_alone(home: Path) -> None:
     client, file = CLIENTS["claude-code"], home / ".claude" / "settings.json"
-    other = {
-        "hooks": {"Stop": [{"hooks": [{"type": "command", "command": "/old/venv/bin/memorist hook claude-code Stop"}]}]}
-    }
+    command = f"{home.parent / 'bin' / 'memorist'} hook claude-code Stop"
+    other = {"hooks": {"Stop": [{"hooks": [{"type": "command", "command": command}]}]}}
     file.write_text(json.dumps(other))
     (home / ".claude.json").write_text('{"mcpServers": {"memorist": {"command": "other-program"}}}')
     told = [said for change in install.install(client) for said in change.told]
@@ -214,6 +277,41 @@ def test_a_memorist_of_somebody_else_is_left_alone(home: Path) -> None:
         "another server called" in said for said in told
     )
     assert json.loads((home / ".claude.json").read_text())["mcpServers"]["memorist"] == {"command": "other-program"}
+
+
+HOOK = "hook claude-code Stop"
+SPELT = (
+    f"uvx memorist {HOOK}", f"uvx -q --from 'memorist[mcp]' memorist@latest {HOOK}", f"/opt/bin/uv tool run memorist {HOOK}",
+    f"python3.11 -m memorist {HOOK}", f"MEMORIST_DB=/x NOTE='a b' memorist {HOOK}", f"env A=1 memorist {HOOK} --plugin",
+    f'"/opt/my tools/memorist" {HOOK}', f"/opt/my\\ tools/memorist {HOOK}", f'"C:\\my tools\\memorist.exe" {HOOK}',
+)  # fmt: skip
+FOREIGN = (
+    f"echo memorist {HOOK}", f"echo 'memorist {HOOK}'", f"env echo memorist {HOOK}", f"A=1 my-memorist {HOOK}",
+    f"uvx --with memorist other {HOOK}", f"./memorist-wrapper {HOOK}", "memorist recall hook claude-code",
+    "memorist hook codex Stop",
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("command", [*SPELT, *FOREIGN])
+def test_a_hook_of_ours_is_known_however_it_is_spelt(command: str, home: Path) -> None:
+    client, file = CLIENTS["claude-code"], home / ".claude" / "settings.json"
+    entry = {"hooks": [{"type": "command", "command": command}]}
+    file.write_text(json.dumps({"hooks": {"Stop": [entry]}}))
+    install.install(client, servers=False)
+    added = json.loads(file.read_text())["hooks"]["Stop"][1:]
+    assert bool(added) == (command in FOREIGN), "it would run twice"
+    install.remove(client)
+    assert json.loads(file.read_text())["hooks"]["Stop"] == ([entry] if command in FOREIGN else [])
+
+
+@pytest.mark.parametrize(("words", "ours"), [
+    (["uvx", "memorist", "mcp"], True), (["/opt/my tools/memorist", "mcp"], True), (["npx", "memorist", "mcp"], False),
+])  # fmt: skip
+def test_a_server_of_ours_is_known_however_it_is_spelt(words: list[str], ours: bool, home: Path) -> None:
+    file = home / ".gemini" / "settings.json"
+    file.write_text(json.dumps({"mcpServers": {"memorist": {"command": words[0], "args": words[1:]}}}))
+    install.remove(CLIENTS["gemini"])
+    assert ("memorist" in json.loads(file.read_text()).get("mcpServers", {})) != ours
 
 
 def test_the_notes_of_another_version_are_left_to_it(home: Path) -> None:
@@ -586,6 +684,20 @@ def test_the_lines_are_shown_and_nothing_beside_them(home: Path, cli: Cli) -> No
     assert "hooks" in (home / ".claude" / "settings.json").read_text() and not (home / ".claude.json").exists()
     wrong = cli("install", "claude-cod", **env)
     assert wrong.code == 2 and "did you mean 'claude-code'" in wrong.err
+
+
+def test_what_is_not_done_is_said_in_words_that_fit(home: Path, cli: Cli) -> None:
+    env, file = {"HOME": str(home), "PATH": os.environ["PATH"]}, home / ".gemini" / "settings.json"
+    assert cli("install", "gemini", **env).code == 0
+    assert cli("install", "gemini", **env).out == "Gemini CLI has everything already\n"
+    file.write_text(splice.take(file.read_text(), ("hooks", "BeforeAgent"), file))
+    removed = cli("install", "gemini", **env)
+    assert removed.out == "Gemini CLI: nothing to add\n" and "BeforeAgent was removed" in removed.err
+    for folder in home.iterdir():
+        shutil.rmtree(folder)
+    none, as_json = cli("install", "all", **env), cli("install", "all", "--json", **env)
+    assert none.code == 0 and not none.out and "none of these agents is on this machine: Claude Code, Codex" in none.err
+    assert as_json.json == {} and "none of these agents" in as_json.err
 
 
 def test_in_the_settings_of_a_project(home: Path, cli: Cli) -> None:

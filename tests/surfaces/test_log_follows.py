@@ -2,12 +2,14 @@
 
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
 import threading
 from collections.abc import Callable
 from contextlib import nullcontext
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -80,15 +82,27 @@ def test_for_people_a_question_is_a_line_of_the_log(cli: Cli, tmp_path: Path, mo
     assert row[5] == "1 memory for: which Postgres runs?" and row[6].startswith("r")
 
 
-def test_a_prompt_says_that_it_was_one(cli: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_is_told_says_where_and_what_it_cost(cli: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     fill(tmp_path)
+    asked, session = "which Postgres runs?", "11111111-2222"
 
-    def prompts() -> None:
+    def tells() -> None:
         with Memory(tmp_path / "memory.db", project="atlas", embed="none") as memory:
-            memory.context("which Postgres runs?")
+            memory.pin(1)
+            memory.context(asked)
+            memory.access = replace(memory.access, actor="claude-code", surface="hook")
+            for query in (asked, ""):
+                memory.context(query, session=session)
 
-    *_, last = followed(cli, monkeypatch, [prompts])
-    assert "1 memory in a prompt for: which Postgres runs?" in last
+    *_, prompt, later, start = followed(cli, monkeypatch, [tells])
+    told = [re.sub(r"\d+ tokens", "N tokens", each.split("\t")[5]) for each in (prompt, later, start)]
+    assert told == [
+        f"told in a prompt: N tokens from [id:1] for: {asked}",
+        f"told claude-code at a prompt of session 11111111…: N tokens from [id:1] for: {asked}",
+        "told claude-code at the start of session 11111111…: N tokens from [id:1]",
+    ]
+    with Memory(tmp_path / "memory.db", project="atlas", embed="none") as memory:
+        assert f"{memory._tools.store.receipts(memory.space, 1)[0].tokens} tokens" in start
 
 
 @pytest.mark.parametrize(

@@ -44,6 +44,12 @@ def test_a_manifest_has_the_shape_that_is_published(name: str) -> None:
         assert not judge.is_valid(wrong), "a shape that takes anything says nothing"
 
 
+def test_the_plugin_of_claude_says_what_it_is() -> None:
+    """As its directory wants it, in forty words at least, and in those of the page above."""
+    told, above = FILES["claude-code/README.md"], FILES["README.md"]
+    assert len(told.split()) >= 40 and len({*told.splitlines()} & {*above.splitlines()} - {""}) >= 3
+
+
 def test_agent_plugins_have_no_hooks() -> None:
     assert not any("hooks" in path for path in FILES if path.startswith("agent-plugins"))
 

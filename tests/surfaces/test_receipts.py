@@ -2,9 +2,12 @@
 
 import json
 import os
+import re
 import sys
+from contextlib import nullcontext
 from datetime import UTC, datetime
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -13,7 +16,7 @@ from memorist import Memory
 from memorist.remember import move
 from memorist.store import captures
 from memorist.surfaces.agents import hooks, problems, receipts, trial
-from memorist.surfaces.cli import verbs
+from memorist.surfaces.cli import verbs, watch
 from surfaces.conftest import Cli
 
 
@@ -82,6 +85,18 @@ def test_what_an_answer_used_is_counted_when_its_transcript_is_read(
             verbs.read_transcripts(memory)
             assert memory.get(1).counters.used == len(used), "once"
     assert told() == [used]
+
+
+def test_transcripts_are_read_without_a_page(cli: Cli, work: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (work.parent / "s1.jsonl").write_text(typed("Logs go to Loki."))
+    ask("s1", "thanks!")
+    given = {"session_id": "s1", "cwd": str(work), "transcript_path": str(work.parent / "s1.jsonl")}
+    hooks.answer("claude-code", "Stop", json.dumps(given).encode(), lambda document: None)
+    stop = SimpleNamespace(is_set=iter([False, True]).__next__, wait=lambda seconds: None)
+    monkeypatch.setattr(watch, "_until_stopped", lambda: nullcontext(stop))
+    done = cli.inside("sync", "--watch", "--transcripts")
+    assert done.code == 0 and kept() == ["Logs go to Loki."] and not (work / "MEMORY.md").exists()
+    assert cli.inside("sync", "--transcripts").code == cli.inside("sync", "x.md", "--watch", "--transcripts").code == 2
 
 
 def test_what_is_cited_later_was_used_and_what_others_said_was_not(cli: Cli, work: Path) -> None:
@@ -185,7 +200,90 @@ def test_the_doctor_says_what_does_not_work(text: str, said: str, cli: Cli, work
     asked(cli, "install", "gemini")
     program(work, "memorist", text)
     row = row_of("gemini")
-    assert not row.ok and said in row.detail and "install gemini" in row.advice
+    assert not row.ok and said in row.detail and "the memorist on the PATH" in row.advice
+
+
+@pytest.mark.parametrize(("path", "words"), [
+    ("/old/memorist", ["install gemini"]), ("BROKEN", ["uninstall gemini", "install gemini"]),
+])  # fmt: skip
+def test_what_the_doctor_advises_helps(path: str, words: list[str], cli: Cli, work: Path) -> None:
+    program(work, "memorist", OURS)
+    program(work, "broken", "raise SystemExit(3)")
+    broken = work.parent / "my tools" / "memorist"
+    broken.parent.mkdir()
+    broken.symlink_to(work.parent / "bin" / "broken")
+    asked(cli, "install", "gemini", "--no-mcp")
+    file = Path(os.environ["HOME"]) / ".gemini" / "settings.json"
+    called = json.dumps(path.replace("BROKEN", f'"{broken}"'))[1:-1]
+    file.write_text(file.read_text().replace('"memorist hook', f'"{called} hook'))
+    row = row_of("gemini")
+    assert not row.ok and re.findall(r"`memorist (.*?)`", row.advice) == words
+    for line in words:
+        asked(cli, *line.split())
+    assert row_of("gemini").ok
+
+
+def test_the_doctor_tries_a_hook_as_a_shell_starts_it(cli: Cli, work: Path) -> None:
+    ran = work.parent / "ran"
+    program(work, "uvx", f"import os, sys; open({str(ran)!r}, 'w').write(f\"{{os.environ['NOTE']}} {{sys.argv[1:]}}\")")
+    hook = {"type": "command", "command": "NOTE='a b' uvx memorist hook gemini BeforeAgent --plugin"}
+    file = Path(os.environ["HOME"]) / ".gemini" / "settings.json"
+    file.write_text(json.dumps({"hooks": {"BeforeAgent": [{"hooks": [hook]}]}}))
+    assert row_of("gemini").ok and ran.read_text() == "a b ['memorist', 'hook', 'gemini', 'BeforeAgent']"
+
+
+# As the clients write them. A plugin that is off, and one of another name, are none.
+PLUGINS = (
+    (
+        "claude-code",
+        "settings.json",
+        '{"enabledPlugins": {"x@y": true, "memorist@memorist": true}}',
+        "memorist@memorist",
+    ),
+    ("claude-code", "settings.json", '{"enabledPlugins": {"memorist@memorist": false, "memorist-2@x": true}}', None),
+    ("codex", "config.toml", '[plugins."memorist@memorist"]\nenabled = true\n', "memorist@memorist"),
+    ("codex", "config.toml", '[plugins."memorist@memorist"]\nenabled = false\n', None),
+    ("gemini", "extensions/extension-enablement.json", '{"memorist": {"overrides": ["HOME/*"]}}', "memorist"),
+    ("gemini", "extensions/extension-enablement.json", '{"memorist": {"overrides": ["!HOME/*"]}}', None),
+)
+
+
+@pytest.mark.parametrize(("client", "name", "text", "plugin"), PLUGINS)
+def test_a_plugin_is_seen(client: str, name: str, text: str, plugin: str | None, cli: Cli, work: Path) -> None:
+    home = Path(os.environ["HOME"])
+    file = home / f".{client.removesuffix('-code')}" / name
+    file.parent.mkdir(parents=True, exist_ok=True)
+    file.write_text(text.replace("HOME", home.as_posix()))
+    if client == "gemini":
+        (file.parent / "memorist").mkdir()
+        (file.parent / "memorist" / "gemini-extension.json").write_text("{}")
+    row = row_of(client)
+    assert row.ok and (f"the plugin {plugin}" in row.detail) == (plugin is not None) != ("install" in row.detail)
+    listed = asked(cli, "install", "--json").json
+    assert listed[client]["plugin"] == plugin
+    done = asked(cli, "install", client, "--no-mcp")
+    assert ("have one of them" in done.err) == (plugin is not None)
+    assert ("one of them is enough" in row_of(client).detail) == (plugin is not None)
+
+
+@pytest.mark.parametrize(("client", "name", "text", "said"), [
+    ("claude-code", "settings.json", '{"disableAllHooks": true}', "disableAllHooks"),
+    ("claude-code", "settings.json", '{"disableAllHooks": false}', None),
+    ("codex", "config.toml", "[features]\nhooks = false\n", "features.hooks"),
+    ("gemini", "settings.json", '{"hooksConfig": {"enabled": false}}', "hooksConfig.enabled"),
+    ("gemini", "settings.json", '{"hooksConfig": {"disabled": ["memorist"]}}', "hooksConfig.disabled"),
+    ("gemini", "settings.json", '{"hooksConfig": {"enabled": true, "disabled": ["x"]}}', None),
+])  # fmt: skip
+def test_hooks_that_are_switched_off_are_told(
+    client: str, name: str, text: str, said: str, cli: Cli, work: Path
+) -> None:
+    file = Path(os.environ["HOME"]) / f".{client.removesuffix('-code')}" / name
+    file.parent.mkdir(exist_ok=True)
+    file.write_text(text)
+    assert row_of(client).ok, "it has none of ours"
+    asked(cli, "install", client, "--no-mcp")
+    row = row_of(client)
+    assert row.ok == (said is None) and (said is None or f"switched off by `{said}` in {file}" in row.detail)
 
 
 def test_the_doctor_runs_nothing_of_a_project(cli: Cli, work: Path) -> None:

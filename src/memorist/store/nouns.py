@@ -114,6 +114,11 @@ class Receipt:
     def ids(self) -> list[str]:
         return [id for id, _ in self.shown]
 
+    @property
+    def tokens(self) -> int:
+        """What the text cost that went into a prompt; 0 where none did."""
+        return int((self.rendered or {}).get("tokens", 0))
+
 
 LESSONS_AT_MOST = 300  # of a project, since a query is compared with all of them
 

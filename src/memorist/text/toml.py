@@ -1,6 +1,7 @@
 """The user's TOML files: small, UTF-8, and an error names the file and the line."""
 
 import json
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -53,5 +54,7 @@ def weights(file: Path) -> dict[str, dict[str, float]]:
 
 def written(value: object) -> str:
     """JSON's texts, numbers, booleans and lists are valid TOML too, except for the one control character that JSON does not
-    escape."""
+    escape. A mapping becomes an inline table."""
+    if isinstance(value, Mapping):
+        return f"{{{', '.join(f'{written(str(key))} = {written(each)}' for key, each in value.items())}}}"
     return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")

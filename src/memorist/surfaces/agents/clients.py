@@ -1,15 +1,15 @@
 """The supported agents, as data: where each keeps its settings, and the format it wants for hooks and tool servers.
 
 An entry is ours by its mark: a hook that runs `memorist hook CLIENT …`, a server called `memorist` that runs `memorist
-mcp`. Two files are ours as a whole, by their names: the plugin of OpenCode, which has no other hooks, and the command
-`/memorist`.
+mcp`; by name, by a path, or through a program such as `uvx`. Two files are ours as a whole, by their names: the plugin
+of OpenCode, which has no other hooks, and the command `/memorist`.
 """
 
 import os
 import re
 import shutil
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal
 
@@ -21,7 +21,11 @@ DESK = "desk"  # the project of an application that works in no folder
 Moment = Literal["start", "prompt", "compact", "stop", "end", "helper"]
 HOOK_SECONDS = 10  # seconds after which an agent ends a hook; a hook needs a fraction of one
 AT_THE_END = 3  # seconds: nobody waits longer for a session that is over, and Codex warns of hooks that do
-_HOOK = re.compile(r"""^"?(?:\S*[\\/])?memorist(?:\.exe)?"?\s+hook\s+([\w-]+)\s""")
+_WORD = re.compile(r"""(?:"[^"]*"|'[^']*'|\\ |[^\s"'])+""")  # of a command, as a shell reads it
+_VARIABLE = re.compile(r"\w+=(?!=)")  # `uvx memorist==0.2` sets none
+_PROGRAM = re.compile(r"(?:.*[\\/])?memorist(?:\.(?:exe|cmd|bat))?(?:\[[\w,-]+\])?(?:(?:@|==)[\w.]+)?")
+_RUNNER = re.compile(r"(?:uvx|uv tool run|uv run|pipx run|python[\d.]* -m|env)(?= )")
+_WITH_A_VALUE = ("--from", "--with", "--python", "-p", "--spec", "--directory", "--project")
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,10 +111,55 @@ class Agent:
         return bool(self.program and shutil.which(self.program)) or self.home().is_dir()
 
 
+def words_of(command: str) -> list[str]:
+    """The words of a command, without quotes."""
+    return [re.sub(r"""["']|\\(?= )""", "", word) for word in _WORD.findall(command)]
+
+
+def sets_variable(word: str) -> bool:
+    return _VARIABLE.match(word) is not None
+
+
+def called(words: Sequence[str]) -> slice | None:
+    """The words that call our program, and the program that runs it, if there is one. Variables that the command sets
+    come before them, what our program is told after them. None if another program is called."""
+    first = next((at for at, word in enumerate(words) if not sets_variable(word)), len(words))
+    at = _past_runner(words, first)
+    return slice(first, at + 1) if at < len(words) and _PROGRAM.fullmatch(words[at]) else None
+
+
+def _past_runner(words: Sequence[str], at: int) -> int:
+    """Where the program begins that a program such as `uvx` runs, with its own options; the same place without one."""
+    name, *more = (*words[at : at + 3], "")
+    line = " ".join((re.split(r"[\\/]", name)[-1].removesuffix(".exe"), *more))
+    runner = _RUNNER.match(line)
+    at += len(runner[0].split()) if runner else 0
+    while runner and at < len(words) and (words[at].startswith("-") or sets_variable(words[at])):
+        at += 2 if words[at] in _WITH_A_VALUE else 1
+    return at
+
+
 def is_hook(command: object, client: str) -> bool:
     """Whether that command is a hook of ours for that agent, from this installation or another."""
-    found = _HOOK.match(f"{command} ") if isinstance(command, str) else None
-    return found is not None and found[1] == client
+    words = words_of(command) if isinstance(command, str) else []
+    at = called(words)
+    return at is not None and words[at.stop : at.stop + 2] == ["hook", client]
+
+
+def is_gone(words: Sequence[str]) -> bool:
+    """Whether the file is gone that a call of ours starts. What only a shell or the agent finds, by its name or through
+    a variable, counts as there."""
+    at = called(words)
+    program = words[at.start] if at else ""
+    return Path(program).is_absolute() and "$" not in program and shutil.which(program) is None
+
+
+def hook_by_name(command: str) -> str:
+    """A hook of ours that calls us by name; what it sets before and says after that stays."""
+    places, at = [*_WORD.finditer(command)], called(words_of(command))
+    return (
+        command if at is None else command[: places[at.start].start()] + MEMORIST + command[places[at.stop - 1].end() :]
+    )
 
 
 def commands_in(entry: object) -> list[str]:
@@ -124,11 +173,31 @@ def commands_in(entry: object) -> list[str]:
 
 def is_server(entry: object) -> bool:
     """Whether that server is ours, from this installation or another."""
+    words = server_words(entry)
+    at = called(words)
+    return at is not None and words[at.stop : at.stop + 1] == ["mcp"]
+
+
+def server_words(entry: object) -> list[str]:
+    """The words that start a server, in either format."""
     if not isinstance(entry, Mapping):
-        return False
+        return []
     command, args = entry.get("command"), entry.get("args", [])
-    words = [*command] if isinstance(command, list) else [command, *(args if isinstance(args, list) else [])]
-    return len(words) > 1 and Path(str(words[0])).stem == MEMORIST and words[1] == "mcp"
+    return [str(word) for word in (*_listed(command), *_listed(args))]
+
+
+def server_by_name(entry: Mapping[str, Any]) -> Mapping[str, Any]:
+    """A server of ours that calls us by name; what it is told and all else stays."""
+    words = server_words(entry)
+    at = called(words)
+    told = words[at.stop :] if at else []
+    if isinstance(entry["command"], list):
+        return {**entry, "command": [MEMORIST, *told]}
+    return {**entry, "command": MEMORIST, "args": told}
+
+
+def _listed(value: object) -> list[object]:
+    return value if isinstance(value, list) else [value]
 
 
 def _nested(unit: int = 1, **more: Any) -> Callable[[str, Moment], Any]:

@@ -2,8 +2,8 @@
 
 `installed.json` beside the user's settings records for each file what we added, how it was before, and a digest of how
 we left it. So `remove` restores a file byte for byte if nobody else has changed it since, and otherwise takes out only
-our entries. An entry that the user took out is not put in again. A file that cannot be read is reported with its line
-and left alone. Of two simultaneous installations one waits.
+our entries. An entry that the user took out is not put in again; one whose program is gone is made to call us by name.
+A file that cannot be read is reported with its line and left alone. Of two simultaneous installations one waits.
 
 A file that is ours as a whole (`skills`) is written where none exists, is updated with newer versions as long as nobody
 else changed it, and is removed again with the folders that were made for it.
@@ -31,7 +31,7 @@ from memorist.lazy import dataclass
 from memorist.store.files import create_private, replace_private
 from memorist.store.lock import locked
 from memorist.surfaces import settings
-from memorist.surfaces.agents import skills, splice, tables
+from memorist.surfaces.agents import skills, splice, switches, tables
 from memorist.surfaces.agents.clients import (
     CLIENTS,
     MEMORIST,
@@ -39,9 +39,13 @@ from memorist.surfaces.agents.clients import (
     Hooks,
     Servers,
     Slash,
-    commands_in,
+    hook_by_name,
+    is_gone,
     is_hook,
     is_server,
+    server_by_name,
+    server_words,
+    words_of,
 )
 
 NOTED = "installed.json"  # beside the settings
@@ -59,6 +63,7 @@ class Editor(Protocol):
 
     def read(self, text: str, file: Path, /) -> Any: ...
     def put(self, text: str, path: Sequence[str], value: Any, file: Path, /) -> str: ...
+    def swap(self, text: str, path: Sequence[str], value: Any, file: Path, /) -> str: ...
     def take(self, text: str, path: Sequence[str], file: Path, /) -> str: ...
 
 
@@ -142,7 +147,15 @@ def plan(client: Agent, project: Path | None = None, hooks: bool = True, servers
             changes[file] = _with_own(start, of, client, known)
         else:
             changes[file] = _with_hooks(start, of, client, known)
-    return [*changes.values()]
+    return _beside_plugin(client, [*changes.values()])
+
+
+def _beside_plugin(client: Agent, changes: list[FileChange]) -> list[FileChange]:
+    plugin = switches.plugin_of(client)
+    if plugin is None:
+        return changes
+    said = f"{client.title} has the plugin {plugin} too, with the same hooks and tools; have one of them, and remove the other"
+    return [*(change.telling(said) for change in changes[:1]), *changes[1:]]
 
 
 def install(client: Agent, project: Path | None = None, hooks: bool = True, servers: bool = True) -> list[FileChange]:
@@ -254,8 +267,8 @@ def _with_own(change: FileChange, of: Hooks | Slash, client: Agent, known: "_Boo
 
 
 def _with_hooks(change: FileChange, hooks: Hooks, client: Agent, known: "_Book") -> FileChange:
-    text, added, told = _text(change), list(change.entries), list(change.told)
-    found = splice.read(text, change.file)
+    text, found, renewed = _with_hooks_by_name(_text(change), hooks, client, change.file)
+    added, told = [*change.entries, *renewed], list(change.told)
     if hooks.head is not None and isinstance(found, Mapping) and hooks.head[0] not in found:
         text = splice.put(text, (hooks.head[0],), hooks.head[1], change.file)
     for moment, event in hooks.events.items():
@@ -270,10 +283,24 @@ def _with_hooks(change: FileChange, hooks: Hooks, client: Agent, known: "_Book")
     return replace(change, after=after, entries=tuple(added), told=tuple(told))
 
 
+def _with_hooks_by_name(text: str, hooks: Hooks, client: Agent, file: Path) -> tuple[str, Any, list[str]]:
+    """Lets a hook of ours call us by name at each event where all of ours call a file that is gone. → the text, what it
+    says, and these events"""
+    found, renewed = splice.read(text, file), list[str]()
+    for event in hooks.names:
+        placed = [*_placed(found, event, client)]
+        if placed and all(is_gone(words_of(command)) for _, command in placed):
+            place, command = placed[0]
+            text = splice.swap(text, place, hook_by_name(command), file)
+            renewed.append(event)
+    return text, splice.read(text, file) if renewed else found, renewed
+
+
 def _not_put_in(file: Path, event: str, wanted: str, there: Sequence[str], known: "_Book") -> str | None:
     """Why a hook is not added, unless it is simply there already."""
-    if any(each != wanted for each in there):
-        return f"{file} runs another {MEMORIST} at {event} ({there[0]}); it stays, `{MEMORIST} uninstall` removes it"
+    others = [each for each in there if each != wanted]
+    if others:
+        return f"{file} runs another {MEMORIST} at {event} ({others[0]}); it stays, `{MEMORIST} uninstall` removes it"
     if not there and known.has(file, event):
         return f"the hook at {event} was removed from {file}, and stays out; uninstall, then install puts it in"
     return None
@@ -281,8 +308,17 @@ def _not_put_in(file: Path, event: str, wanted: str, there: Sequence[str], known
 
 def ours(found: Any, event: str, client: Agent) -> list[str]:
     """Our commands that run at that event."""
-    commands = [command for entry in _listed(found, event) for command in commands_in(entry)]
-    return [command for command in commands if is_hook(command, client.name)]
+    return [command for _, command in _placed(found, event, client)]
+
+
+def _placed(found: Any, event: str, client: Agent) -> Iterator[tuple[tuple[splice.Step, ...], str]]:
+    """The same, each with its place."""
+    for number, entry in enumerate(_listed(found, event)):
+        inner = entry.get("hooks") if isinstance(entry, Mapping) else None
+        hooks = enumerate(inner if isinstance(inner, list) else [])
+        for place, hook in ((), entry), *((("hooks", at), hook) for at, hook in hooks):
+            if _runs_ours(hook, client):
+                yield ("hooks", event, number, *place, "command"), hook["command"]
 
 
 def _listed(found: Any, event: str) -> list[Any]:
@@ -295,8 +331,7 @@ def _with_server(
 ) -> FileChange:
     there = _servers_in(change, servers).get(MEMORIST)
     if there is not None:
-        other = f"{change.file} has another server called {MEMORIST}; it stays, rename it to have ours"
-        return change if is_server(there) else change.telling(other)
+        return _renewed(change, servers, there)
     if known.has(change.file, SERVER):
         said = f"the server was removed from {change.file}, and stays out; uninstall, then install puts it in"
         return change.telling(said)
@@ -305,6 +340,17 @@ def _with_server(
         return replace(change, command=(program, *servers.command))
     editor, text = _editor(change.file), _text(change)
     return replace(change, after=editor.put(text, (*servers.path, MEMORIST), servers.entry, change.file).encode())
+
+
+def _renewed(change: FileChange, servers: Servers, there: Any) -> FileChange:
+    """With the server of our name that is there, which calls us by name if its program is gone."""
+    if not is_server(there):
+        return change.telling(f"{change.file} has another server called {MEMORIST}; it stays, rename it to have ours")
+    if not is_gone(server_words(there)):
+        return change
+    path = (*servers.path, MEMORIST)
+    text = _editor(change.file).swap(_text(change), path, server_by_name(there), change.file)
+    return replace(change, after=text.encode(), entries=(*change.entries, SERVER))
 
 
 def _servers_in(change: FileChange, servers: Servers) -> Mapping[str, Any]:

@@ -1,7 +1,8 @@
 """The plugin folders of the agents, written from one source: `clients` defines hooks and servers, `skills` what people
 ask for.
 
-    claude-code/      .claude-plugin/plugin.json, hooks, server, skills; .claude-plugin/marketplace.json above it lists the plugin
+    claude-code/      .claude-plugin/plugin.json, hooks, server, skills, and a README, which its directory of plugins wants;
+                      .claude-plugin/marketplace.json above it lists the plugin
     codex/            .codex-plugin/plugin.json, and the same; .agents/plugins/marketplace.json above it
     gemini/           gemini-extension.json, hooks, skills, the command `/memorist`
     opencode/         its plugin and the command, as `install` places them
@@ -37,23 +38,42 @@ _ABOUT: Mapping[str, Any] = {
     "keywords": ["memory", "recall"],
 }
 
-README = f"""# memorist, as plugins
+_FOR_CLAUDE = "    claude plugin marketplace add FOLDER && claude plugin install memorist@memorist"
+_ON_THE_PATH = "the program `memorist`, which has to be on the PATH: `pipx install 'memorist[mcp]'`."
+_ONE_OF_THEM = (
+    "A plugin and `memorist install` do the same. Have one of them; where an agent has both, the hooks of the plugin say"
+    " nothing."
+)
+_README_OF_CLAUDE = f"""# {MEMORIST}
+
+{TOLD_IN_SHORT}
+
+When a session starts and at each prompt, Claude Code is told what matters from that memory; what was said is read from its
+transcript. Claude gets tools to search the memory and to add to it. Its skills: {", ".join(each.name for each in skills.SKILLS)}.
+
+All of it calls {_ON_THE_PATH} Then, with the folder above this one:
+
+{_FOR_CLAUDE}
+
+{_ONE_OF_THEM}
+"""
+_README = f"""# memorist, as plugins
 
 {TOLD_IN_SHORT}
 
 Each folder here is one plugin: `claude-code`, `codex`, `gemini` (an extension), `opencode`, and `agent-plugins` for any agent that
-reads Agent Plugins 1.0; `memorist.mcpb` is for Claude Desktop. They call the program `memorist`, which has to be on the PATH:
-`pipx install 'memorist[mcp]'`.
+reads Agent Plugins 1.0; `memorist.mcpb` is for Claude Desktop. They call {_ON_THE_PATH}
 
-    claude plugin marketplace add FOLDER && claude plugin install memorist@memorist
+{_FOR_CLAUDE}
     codex plugin marketplace add FOLDER && codex plugin add memorist@memorist
     gemini extensions install FOLDER/gemini
     cp -r FOLDER/opencode/. ~/.config/opencode/
 
 Claude Desktop opens `memorist.mcpb` by itself, or under Settings, Extensions.
 
-A plugin and `memorist install` do the same. Have one of them; where an agent has both, the hooks of the plugin say nothing.
+{_ONE_OF_THEM}
 """
+READMES = {"README.md": _README, "claude-code/README.md": _README_OF_CLAUDE}
 
 
 def files() -> dict[str, str]:
@@ -87,7 +107,7 @@ def files() -> dict[str, str]:
         },
     }
     ours = {
-        "README.md": README,
+        **READMES,
         "gemini/commands/memorist.toml": skills.SLASH_COMMANDS["gemini"],
         "opencode/commands/memorist.md": skills.SLASH_COMMANDS["opencode"],
         "opencode/plugins/memorist.js": skills.plugin_of_opencode(),

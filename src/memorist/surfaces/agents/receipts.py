@@ -2,7 +2,7 @@
 doctor`."""
 
 import shutil
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import replace
 from datetime import datetime
 from itertools import islice
@@ -16,7 +16,7 @@ from memorist.remember.edit import is_told_to, use_key
 from memorist.store import captures
 from memorist.store.nouns import Diagnosis, Receipt
 from memorist.store.where import Where
-from memorist.surfaces.agents import install, problems, trial
+from memorist.surfaces.agents import install, problems, switches, trial
 from memorist.surfaces.agents.clients import CLIENTS, MEMORIST, Agent
 from memorist.surfaces.agents.moments import SURFACE
 
@@ -38,7 +38,7 @@ def _told(memory: Memory) -> Iterator[dict[str, Any]]:
             used = [each.number for each in records if store.key_use(use_key(line.id, each.id))]
             yield {
                 "receipt": line.id, "at": line.at, "client": line.actor, "session": line.session,
-                "moment": "prompt" if line.query else "start", "tokens": _tokens(line),
+                "moment": "prompt" if line.query else "start", "tokens": line.tokens,
                 "ids": [each.number for each in records], "used": used,
             }  # fmt: skip
 
@@ -49,11 +49,6 @@ def _lines(memory: Memory) -> Iterator[Receipt]:
     for line in memory._tools.store.receipts(who.space, LINES_READ):
         if line.surface == SURFACE and line.ids and is_told_to(line, who):
             yield line
-
-
-def _tokens(line: Receipt) -> int:
-    said: Mapping[str, Any] = line.rendered or {}
-    return int(said.get("tokens", 0))
 
 
 # ---------------------------------------------------------------- for the doctor
@@ -78,38 +73,51 @@ def _checked(agent: Agent, last: Receipt | None) -> Diagnosis:
         entries = {*install.entries_of(agent), *install.entries_of(agent, root)}
     except MemoristError as problem:
         return Diagnosis(False, agent.name, str(problem), "mend that file; nothing of ours works in it")
-    if not entries:
+    plugin = switches.plugin_of(agent)
+    if not entries and plugin is None:
         return Diagnosis(
             True, agent.name, f"has nothing of ours; `{MEMORIST} install {agent.name}` gives it this memory"
         )
-    return _tried(agent, _has(agent, entries), last)
+    return _tried(agent, entries, plugin, last)
 
 
-def _tried(agent: Agent, has: str, last: Receipt | None) -> Diagnosis:
+def _tried(agent: Agent, entries: set[str], plugin: str | None, last: Receipt | None) -> Diagnosis:
     """What an agent has of ours, and whether that works."""
     tools = trial.tools_of(agent)
     answer = f"{tools} tools answer" if isinstance(tools, int) else None
-    detail = "; ".join(filter(None, (trial.version_of(agent), has, answer, _last(last))))
+    detail = "; ".join(filter(None, (trial.version_of(agent), _has(agent, entries, plugin), answer, _last(last))))
     if shutil.which(MEMORIST) is None:
         return Diagnosis(False, agent.name, f"{detail}; {MEMORIST} is not on the PATH", "install it there")
-    tried = trial.hook_problem(agent) or (tools if isinstance(tools, str) else None)
-    if tried:
-        return Diagnosis(False, agent.name, f"{detail}; {tried}", f"run `{MEMORIST} install {agent.name}` again")
+    if tried := _off(agent, entries, plugin) or trial.wrong(agent, tools):
+        return Diagnosis(False, agent.name, f"{detail}; {tried[0]}", tried[1])
     wrong = _problem(agent, last.at if last else None)
     advice = "mend that; this is told until a hook has answered again"
     return Diagnosis(wrong is None, agent.name, f"{detail}{wrong or ''}", advice)
 
 
-def _has(agent: Agent, entries: set[str]) -> str:
-    hooks = [*agent.hooks.events.values()] if agent.hooks else []
-    there = f"{len(entries & set(hooks))} of {len(hooks)} hooks, " if hooks else ""
-    return there + ("tools" if install.SERVER in entries else "no tools")
+def _has(agent: Agent, entries: set[str], plugin: str | None) -> str:
+    if not entries:
+        return f"the plugin {plugin}"
+    hooks = _events(agent)
+    there = f"{len(entries & hooks)} of {len(hooks)} hooks, " if hooks else ""
+    there += "tools" if install.SERVER in entries else "no tools"
+    return f"{there}, and the plugin {plugin}, though one of them is enough" if plugin else there
+
+
+def _events(agent: Agent) -> set[str]:
+    return {*agent.hooks.names} if agent.hooks else set()
+
+
+def _off(agent: Agent, entries: set[str], plugin: str | None) -> tuple[str, str] | None:
+    """What switches off hooks that it has, and what to do."""
+    off = switches.off_by(agent) if plugin or entries & _events(agent) else None
+    return (f"its hooks are switched off by {off}", "switch them on there") if off else None
 
 
 def _last(line: Receipt | None) -> str:
     if line is None:
         return "it was told nothing here yet"
-    return f"last told {_tokens(line):,} tokens at {line.at.replace(tzinfo=None).isoformat(' ', 'minutes')} UTC"
+    return f"last told {line.tokens:,} tokens at {line.at.replace(tzinfo=None).isoformat(' ', 'minutes')} UTC"
 
 
 def _problem(agent: Agent, since: datetime | None) -> str | None:

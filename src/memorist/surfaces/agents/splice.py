@@ -6,6 +6,7 @@ these places, with the indentation and line ends of the file.
 
     put     adds a member, with the objects above it that are missing
     append  adds an element to a list
+    swap    puts another value in the place of one
     take    removes a member or an element
 
 Each parses its own result before returning it: if that says anything but what was meant, nothing is changed.
@@ -89,6 +90,18 @@ def append(text: str, path: Sequence[str], value: Any, file: Path) -> str:
     more = _added(text, node, "", value)
     node.value.append(value)
     return _meant(more, root, file)
+
+
+def swap(text: str, path: Sequence[Step], value: Any, file: Path) -> str:
+    """The text with another value in the place of the one at that path."""
+    root = _scanned(text, file)
+    above, node = _at(root, path[:-1]), _at(root, path)
+    if above is None or node is None:
+        return text
+    layout = _Layout.of(text, node)
+    shown = _shown(value, layout.unit).replace("\n", layout.line + layout.outer)
+    above.value[path[-1]] = value
+    return _meant(text[: node.start] + shown + text[node.end :], root, file)
 
 
 def take(text: str, path: Sequence[Step], file: Path) -> str:

@@ -31,6 +31,11 @@ def put(text: str, path: Sequence[str], value: Mapping[str, Any], file: Path) ->
     return after
 
 
+def swap(text: str, path: Sequence[str], value: Mapping[str, Any], file: Path) -> str:
+    """The text with another table in the place of that one, at its end."""
+    return put(take(text, path, file), path, value, file)
+
+
 def take(text: str, path: Sequence[str], file: Path) -> str:
     """The text without that table and the blank line before it. Comments stay, wherever they are."""
     left = "".join(_lines_without(text.splitlines(keepends=True), path))

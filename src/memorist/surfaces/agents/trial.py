@@ -8,21 +8,27 @@ clone.
 import json
 import os
 import re
-import shlex
 import shutil
 import signal
 import subprocess
 import threading
-import tomllib
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from functools import cache
+from itertools import chain, takewhile
 from pathlib import Path
-from typing import Any
 
-from memorist.errors import Invalid
-from memorist.surfaces.agents import install, splice
-from memorist.surfaces.agents.clients import MEMORIST, Agent, is_server
+from memorist.surfaces.agents import install, splice, switches
+from memorist.surfaces.agents.clients import (
+    MEMORIST,
+    Agent,
+    called,
+    is_gone,
+    is_server,
+    server_words,
+    sets_variable,
+    words_of,
+)
 
 HARMLESS = b'{"prompt": "", "agent_id": "memorist doctor"}'  # no hook acts on this, at a prompt or a start
 TRYING = 15.0  # seconds for each program that is tried
@@ -44,6 +50,24 @@ def version_of(agent: Agent) -> str | None:
         return None
     found = _VERSION.search(done.stdout.decode(errors="replace")) if done and done.returncode == 0 else None
     return found[0] if found else None
+
+
+def wrong(agent: Agent, tools: int | str | None) -> tuple[str, str] | None:
+    """What of ours does not work, and what mends it; `tools` as found by `tools_of`."""
+    problem = hook_problem(agent)
+    if problem:
+        return problem, _remedy(agent, _hook(agent) or [])
+    return (tools, _remedy(agent, _server(agent) or [])) if isinstance(tools, str) else None
+
+
+def _remedy(agent: Agent, words: Sequence[str]) -> str:
+    """What mends an entry with these words."""
+    at = called(words)
+    if is_gone(words):
+        return f"run `{MEMORIST} install {agent.name}` again, which then calls {MEMORIST} by its name"
+    if at is None or words[at] != [MEMORIST]:  # an installation leaves it as it is
+        return f"run `{MEMORIST} uninstall {agent.name}`, then `{MEMORIST} install {agent.name}`"
+    return f"the {MEMORIST} on the PATH does not work; install it again, as `{MEMORIST}[mcp]`"
 
 
 def hook_problem(agent: Agent) -> str | None:
@@ -87,7 +111,11 @@ def _short(problem: Exception) -> str:
 
 
 def _ran(words: Sequence[str], given: bytes = b"") -> "subprocess.CompletedProcess[bytes]":
-    return subprocess.run(words, input=given, capture_output=True, timeout=TRYING)
+    """Runs these words. Those before them that set variables are set, as a shell does it."""
+    variables = [*takewhile(sets_variable, words)]
+    environment = os.environ | {name: value for name, _, value in (each.partition("=") for each in variables)}
+    words = words[len(variables) :]
+    return subprocess.run(words, input=given, capture_output=True, timeout=TRYING, env=environment)
 
 
 def _hook(agent: Agent) -> list[str] | None:
@@ -95,24 +123,21 @@ def _hook(agent: Agent) -> list[str] | None:
     if agent.hooks is None:
         return None
     events = agent.hooks.events
-    ours = install.ours(_read(agent.file(agent.hooks, None)), events.get("prompt", events["start"]), agent)
-    return shlex.split(ours[0], posix=os.name == "posix")[:4] if ours else None
+    ours = install.ours(switches.read(agent.file(agent.hooks, None)), events.get("prompt", events["start"]), agent)
+    best = sorted(map(words_of, ours), key=is_gone)[:1]  # one that is gone only where no other is there
+    words = [_expanded(word) for word in chain(*best)]
+    at = called(words)
+    return words[: at.stop + 3] if at else None
+
+
+def _expanded(word: str) -> str:
+    word = os.path.expandvars(word)
+    return str(Path(word).expanduser()) if word.startswith("~") else word
 
 
 def _server(agent: Agent) -> list[str] | None:
-    found = splice.at(_read(agent.file(agent.servers, None)), (*agent.servers.path, MEMORIST))
-    if not is_server(found):
-        return None
-    command, more = found["command"], found.get("args", [])
-    return [str(word) for word in (command if isinstance(command, list) else [command, *more])]
-
-
-def _read(file: Path) -> Any:
-    try:
-        text = file.read_text(encoding="utf-8")
-        return tomllib.loads(text) if file.suffix == ".toml" else splice.read(text, file)
-    except (OSError, ValueError, Invalid):  # reported where its entries are read
-        return None
+    found = splice.at(switches.read(agent.file(agent.servers, None)), (*agent.servers.path, MEMORIST))
+    return server_words(found) if is_server(found) else None
 
 
 @cache  # most agents have the same

@@ -12,6 +12,7 @@ from memorist import checks
 from memorist.errors import Invalid, MemoristError, meant
 from memorist.project import repository_root
 from memorist.surfaces.agents import install as lines
+from memorist.surfaces.agents import switches
 from memorist.surfaces.agents.clients import CLIENTS, Agent
 from memorist.surfaces.cli import hook as answering
 from memorist.surfaces.cli.arguments import JSON, PLACE, Commands, Option
@@ -27,6 +28,7 @@ OF_A_PROJECT = (
 WHICH = Option("clients", f"{', '.join(CLIENTS)}, or {EVERY} that are here.", type="texts")
 HERE = Option("here", "In the settings of this project, for everybody who works on it.", "--project", "flag")
 DRY_RUN = Option("dry_run", "Only shows what would change.", "--dry-run", "flag")
+NONE_HERE = "none of these agents is on this machine: {}; install one first, or name one, to write its settings before it is there"
 NO_HOOKS = Option("no_hooks", "Only the server of tools.", "--no-hooks", "flag")
 OF_PLUGIN = Option("of_plugin", "Says nothing where the agent's settings have this hook.", answering.FLAG, "flag")
 NO_MCP = Option("no_mcp", "Only the hooks.", "--no-mcp", "flag")
@@ -50,7 +52,7 @@ def install(
     make = partial(lines.install, project=root, hooks=hooks, servers=servers)
     if root is not None:
         aside(OF_A_PROJECT)
-    return _each(place, named, plan, make, "has everything already", dry_run)
+    return _each(place, named, plan, make, ("has everything already", "nothing to add"), dry_run)
 
 
 def uninstall(place: Place, clients: list[str] | None = None, here: bool = False, dry_run: bool = False) -> int:
@@ -58,12 +60,17 @@ def uninstall(place: Place, clients: list[str] | None = None, here: bool = False
         raise Invalid(f"name what to take our lines out of: {', '.join(CLIENTS)}, or {EVERY}")
     root = _root(here)
     named, plan = _named(clients, root, found=False), partial(lines.removal, project=root)
-    return _each(place, named, plan, partial(lines.remove, project=root), "has nothing of ours", dry_run)
+    return _each(
+        place, named, plan, partial(lines.remove, project=root), ("has nothing of ours", "nothing to take out"), dry_run
+    )
 
 
-def _each(place: Place, clients: list[Agent], plan: Changing, make: Changing, none: str, dry_run: bool) -> int:
+def _each(
+    place: Place, clients: list[Agent], plan: Changing, make: Changing, none: tuple[str, str], dry_run: bool
+) -> int:
     """Handles one agent after the other, and shows each change before making it. If one of several fails, its error is
-    shown, the others go on, and the exit code reports it."""
+    shown, the others go on, and the exit code reports it. `none` says that there is nothing to do: by itself, and before
+    the reason why."""
     document: dict[str, dict[str, Any]] = {}
     failed: list[MemoristError] = []
     for client in clients:
@@ -93,24 +100,33 @@ def _root(project: bool) -> Path | None:
 def _named(clients: list[str], root: Path | None, found: bool = True) -> list[Agent]:
     """The named agents. `EVERY` means those that are installed, and in a project those with settings there."""
     if EVERY in clients:
-        return [client for client in CLIENTS.values() if client.fits(root) and (client.is_here() or not found)]
+        fitting = [client for client in CLIENTS.values() if client.fits(root)]
+        return _here(fitting) if found else fitting
     for name in clients:
         if name not in CLIENTS:
             raise Invalid(f"there is no agent {name[:60]!r}{meant(name, CLIENTS)}; agents are {', '.join(CLIENTS)}")
     return [CLIENTS[name] for name in dict.fromkeys(clients)]
 
 
+def _here(clients: list[Agent]) -> list[Agent]:
+    found = [client for client in clients if client.is_here()]
+    if not found:
+        aside(NONE_HERE.format(", ".join(client.title for client in clients)))
+    return found
+
+
 def _listed(place: Place, project: bool) -> int:
     """Lists the installed agents and what they have of ours. Changes nothing."""
     root, rows, document = _root(project), [], {}
     for client in CLIENTS.values():
+        plugin = None if project else switches.plugin_of(client)
         try:
             entries = lines.entries_of(client, root)
-            state = ", ".join(entries) or "-"
+            state = ", ".join([*entries, *([f"plugin {plugin}"] if plugin else [])]) or "-"
         except MemoristError as problem:
             entries, state = [], str(problem)
         here = client.is_here()
-        document[client.name] = {"found": here, "entries": entries}
+        document[client.name] = {"found": here, "entries": entries, "plugin": plugin}
         rows.append((client.name, "found" if here else "not found", state))
     code = place.screen.table(document, ("agent", "here", "installed"), rows)
     if not place.json:
@@ -120,16 +136,22 @@ def _listed(place: Place, project: bool) -> int:
     return code
 
 
-def _shown(place: Place, client: Agent, changes: list[lines.FileChange], none: str) -> dict[str, Any]:
+def _shown(place: Place, client: Agent, changes: list[lines.FileChange], none: tuple[str, str]) -> dict[str, Any]:
     """Shows line by line what will be done."""
     changed = [change for change in changes if change.is_one]
     if not place.json:
-        for text in [change.diff() for change in changed] or [[f"{client.title} {none}"]]:
+        for text in [change.diff() for change in changed] or [[_nothing(client, changes, *none)]]:
             place.screen.verbatim("\n".join(text))
     for said in chain.from_iterable(map(attrgetter("told"), changes)):
         aside(one_line(said))
     entries = [*chain.from_iterable(map(attrgetter("entries"), changed))]
     return {"files": [str(change.file) for change in changed], "entries": entries}
+
+
+def _nothing(client: Agent, changes: list[lines.FileChange], alone: str, before_why: str) -> str:
+    """That nothing is done. Where the changes say why, the words must not say otherwise."""
+    why = any(change.told or change.failed for change in changes)
+    return f"{client.title}: {before_why}" if why else f"{client.title} {alone}"
 
 
 def _end(place: Place, document: dict[str, dict[str, Any]], dry_run: bool) -> None:

@@ -14,7 +14,7 @@ from memorist.access import EVERY_PROJECT
 from memorist.commands import EVENTS
 from memorist.lazy import dataclass
 from memorist.noun import plain
-from memorist.records import Context, Event, Hit, Link, Outcome, Recall, Record, Report, State, memories
+from memorist.records import Context, Event, Hit, Link, Outcome, Recall, Record, Report, State, counted, memories
 from memorist.store.nouns import parts
 from memorist.surfaces import settings
 from memorist.surfaces.cli.screen import Screen, aside, one_line, safe
@@ -404,9 +404,25 @@ def _log(result: Result, screen: Screen) -> None:
 def _asked(result: Result, screen: Screen) -> None:
     """One line of the recall log, in the columns of `log`."""
     told: Mapping[str, Any] = result.value
-    found = f"{memories(told['results'])}{' in a prompt' * told['in_prompt']} for: {told['query']}"
+    found = _injected(told, result.memory) if told["in_prompt"] else memories(told["results"])
+    found += f" for: {told['query']}" if told["query"] else ""
     who = f"{told['actor']} through {told['surface']}"
     screen.rows((), [("", _minute(told["at"]), "", result.verb, who, found, told["receipt"])])
+
+
+SHORT_SESSION = 8  # characters that tell one session from another
+
+
+def _injected(told: Mapping[str, Any], memory: "Memory") -> str:
+    """Who was told, where, at what cost, and from which memories."""
+    session, known = told["session"], by_id(memory, told["ids"])
+    where = "in a prompt"
+    if session is not None:
+        short = session if len(session) <= SHORT_SESSION else f"{session[:SHORT_SESSION]}…"
+        where = f"{told['actor']} at {'a prompt' if told['query'] else 'the start'} of session {short}"
+    marks = " ".join(f"[id:{known[id].number}]" if id in known else id for id in told["ids"])
+    cost = counted(told["tokens"], "token{}")
+    return f"told {where}: {f'{cost} from {marks}' if marks else 'nothing'}"
 
 
 def _who(event: Event) -> str:

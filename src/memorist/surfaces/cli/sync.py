@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from memorist.errors import MemoristError
+from memorist.errors import Invalid, MemoristError
 from memorist.files.follow import follower_of, target_of
 from memorist.files.memory_md import MEMORY_MD, Edit, Synced, sync
 from memorist.memory import Memory
@@ -26,8 +26,15 @@ A_LOOK = 1.0  # seconds between two checks of the page and the store
 
 
 def sync_command(
-    place: Place, path: str | None = None, watched: bool = False, dry_run: bool = False, yes: bool = False
+    place: Place,
+    path: str | None = None,
+    watched: bool = False,
+    transcripts: bool = False,
+    dry_run: bool = False,
+    yes: bool = False,
 ) -> int:
+    if transcripts:
+        return _stay_reading(place, watched and path is None)
     with opened(place, confirm=lambda ask: "queue") as memory:  # someone who adopts nothing is not asked line by line
         file = _file(memory, path)
         if watched:
@@ -122,6 +129,19 @@ def _stay(memory: Memory, file: Path, place: Place) -> int:
     return 0
 
 
+def _stay_reading(place: Place, alone: bool) -> int:
+    """Keeps reading the transcripts of agents as they grow, and no page."""
+    if not alone:
+        raise Invalid("--transcripts goes with --watch, and without a page; `memorist upkeep` reads them once")
+    reading = _Attempt(place.screen)
+    with opened(place) as memory, watch._until_stopped() as stop:
+        aside("reading the transcripts of agents; stop with Ctrl-C")
+        while not stop.is_set():
+            reading.works(lambda: _transcripts(memory))
+            stop.wait(A_LOOK)
+    return 0
+
+
 def _transcripts(memory: Memory) -> None:
     """Reads on in the transcripts of agents, for a moment."""
     verbs.read_transcripts(memory, A_LOOK)
@@ -164,6 +184,7 @@ SYNC = (
     Option(
         "watched", "Stays, and syncs whenever the page or the store changes, until it is stopped.", "--watch", "flag"
     ),
+    Option("transcripts", "With --watch: only reads the transcripts of agents, and no page.", "--transcripts", "flag"),
     Option("dry_run", "Shows what was edited, and changes nothing.", "--dry-run", "flag"),
     Option("yes", "Adopts the edits as your word without asking, at a terminal.", "--yes", "flag"),
     *PLACE,

@@ -138,7 +138,7 @@ def _told(line: Receipt) -> dict[str, Any]:
     return {
         "verb": RECALLED, "at": line.at, "actor": line.actor, "surface": line.surface, "session": line.session,
         "query": line.query, "results": len(line.shown), "ids": line.ids, "receipt": line.id,
-        "because": line.empty_because, "in_prompt": line.rendered is not None,
+        "because": line.empty_because, "in_prompt": line.rendered is not None, "tokens": line.tokens,
     }  # fmt: skip
 
 
