@@ -15,7 +15,7 @@ import anyio
 
 from memorist.errors import Invalid, OutOfScope
 from memorist.surfaces.http.guard import Visitor
-from memorist.surfaces.http.keys import ANY_PROJECT, ApiKey
+from memorist.surfaces.http.keys import ApiKey
 from memorist.surfaces.mcp import tools
 from memorist.surfaces.mcp.projects import NOWHERE, Served, scope_asked, seen
 from memorist.surfaces.mcp.server import McpDoor, may_have_session, over_http
@@ -53,7 +53,7 @@ class SharedProjects:
         scope = scope_asked(asked, named[0] if named else own)
         real = scope in (own, *named) if key is None else _is_for(key, scope)
         if not real and key is not None:
-            visitor = Visitor(visitor.request_id, replace(key, projects=(ANY_PROJECT,)))
+            visitor = replace(visitor, key=replace(key, projects=(*key.projects, f"project/{NOWHERE}")))
         with memories.seen_by(visitor, scope if real else NOWHERE) as memory:
             yield seen(memory, scope, real, self._reader)
 

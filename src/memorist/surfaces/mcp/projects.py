@@ -19,7 +19,7 @@ from typing import Any, Protocol
 import anyio
 from anyio import to_thread
 
-from memorist.access import access_for
+from memorist.access import family_of
 from memorist.errors import Invalid
 from memorist.memory import Memory
 from memorist.project import resolve_project
@@ -131,12 +131,13 @@ def scope_asked(asked: Any, usual: str) -> str:
 
 
 def seen(memory: Memory, scope: str, real: bool, reader: bool) -> Served:
-    """The memory with an agent's rights: read-only if told so, or if there is no such project. Its word counts as an
-    agent's or less, whatever its key says, because a model wrote it."""
+    """The memory with an agent's rights: read-only if told so, or if there is no such project, whose rights are those of
+    the visitor without any project. Its word counts as an agent's or less, whatever its key says, because a model wrote
+    it."""
     who = replace(memory.access, surface=SURFACE, origin=least(memory.access.origin, "agent"))
-    if not real:
-        role = "skill" if who.role == "skill" else "reader"  # who may read nothing reads nothing there either
-        who = replace(access_for(role, memory.project.scope), space=who.space, actor=who.actor, surface=SURFACE)
-    elif reader:
-        who = replace(who, role="reader", writes=())
+    if reader or not real:
+        who = replace(who, role="skill" if who.role == "skill" else "reader", writes=())
+    if not real:  # from what it may read anyway, so that no name of a project shows it more
+        others = tuple(each for each in who.reads if family_of(each) != "project")
+        who = replace(who, reads=(*others, memory.project.scope) if others else ())
     return Served(memory.through(who), scope.removeprefix("project/"), real)
