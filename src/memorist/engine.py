@@ -84,6 +84,7 @@ class Engine:
     _held: set[Any]  # the sessions open in it
     _behind: dict[Any, Any]  # what sessions were shown, by name and access
     adopted: Report | None  # what was adopted on opening, because the checkout was moved or got a remote
+    _confirmed: Mapping[str, int] | None = None  # what a person was shown who confirmed what is done through it
 
     def __init__(
         self,
@@ -178,6 +179,12 @@ class Engine:
         other.bus = self.bus.seen_by(lambda: other.access)
         return other
 
+    def _as_shown(self, versions: Mapping[str, int]) -> Self:
+        """The same open memory for what a person confirmed: it changes these memories in these versions, and no other."""
+        other = self.through(self.access)
+        other._confirmed = versions
+        return other
+
     def close(self) -> None:
         """Flushes what was only noted, writes the anchor, closes. Upkeep in the background ends with its step."""
         if os.getpid() != self._process:
@@ -208,7 +215,7 @@ class Engine:
         off = self._off_because()
         if off:
             raise Refused(off)
-        return remember.changes.Caller(self.access, self._writer, self._tools)
+        return remember.changes.Caller(self.access, self._writer, self._tools, shown=self._confirmed)
 
     @property
     def _keeper(self) -> "Caller":

@@ -8,7 +8,7 @@ from memorist import Memory
 from memorist.errors import Invalid
 from memorist.files.transfer import import_files
 from memorist.surfaces.mcp import graph, tools
-from memorist.surfaces.mcp.calls import Calls, ToolAnswer
+from memorist.surfaces.mcp.calls import Calls, ToolAnswer, may_destroy
 from memorist.surfaces.mcp.projects import Served
 
 ANN = {"name": "Ann", "entityType": "person", "observations": ["likes tea", "lives in Bern"]}
@@ -192,6 +192,7 @@ def test_a_person_is_asked_only_before_something_is_hidden(memory: Memory) -> No
     from contextlib import contextmanager
 
     memory.remember("Staging runs Postgres 16")
+    graph.create_entities(memory, [ANN])
 
     @contextmanager
     def opened() -> Any:
@@ -201,7 +202,10 @@ def test_a_person_is_asked_only_before_something_is_hidden(memory: Memory) -> No
         ("associative", "memory", {"action": "forget", "id": 1}, "Memory [id:1]: "),
         ("associative", "memory", {"action": "tag", "id": 1, "tags": ["x"]}, None),
         ("graph", "delete_entities", {"entityNames": ["Ann"]}, "Delete entities: "),
+        ("graph", "delete_entities", {"entityNames": ["Bob"]}, ""),
     ):
         offered = tools.profile(profile)
-        said = Calls(offered).question(offered[name], given, opened)
-        assert said is None if asked is None else str(said).startswith(asked)
+        assert may_destroy(offered[name], given) == (asked is not None)
+        if asked is not None:
+            said = Calls(offered).confirmation(offered[name], given, opened)
+            assert said.question.startswith(asked) and bool(said.versions) == bool(asked)

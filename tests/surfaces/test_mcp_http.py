@@ -367,8 +367,8 @@ def test_a_session_that_nobody_uses_ends_and_one_with_a_stream_does_not(
 def test_calls_that_wait_for_a_person_leave_room_for_others(tmp_path: Path) -> None:
     """A client says that it can ask its person, and never answers."""
     said = {"accept": "application/json, text/event-stream"}
-    with with_keys(tmp_path, calls_of_key=2) as (_, _, one, two), ExitStack() as held:
-        kept = called(two, "/mcp", "memory_add", text="Staging runs Postgres 16")["structuredContent"]["id"]
+    with with_keys(tmp_path, calls_of_key=2) as (_, _, two, one), ExitStack() as held:
+        kept = called(one, "/mcp", "memory_add", text="Staging runs Postgres 16")["structuredContent"]["id"]
         begun = one("POST", "/mcp", hello("2025-06-18", {"elicitation": {}})[0], **said)
         session = {
             **one.headers,

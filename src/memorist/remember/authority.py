@@ -44,6 +44,7 @@ LATELY = timedelta(minutes=10)
 MINUTE = 60_000_000  # microseconds: hidden memories are counted per minute
 BROUGHT_BACK = "said again"  # the verb for a forgotten memory whose text came again
 EVERY_PROJECT = "it would stand in the prompts of every project"
+ASK_ANEW = "nothing was done; ask anew"
 
 
 # ---------------------------------------------------------------- origin and trust
@@ -157,6 +158,7 @@ def judge(effects: Sequence[Effect], by: "Caller") -> None:
     for effect in effects:
         _refuse_other_past(effect)
         _refuse_lift(effect, by)
+    must_be_as_shown((effect.old for effect in effects if effect.old is not None), by)
     if by.agreed is not None:
         return _must_be_as_agreed(effects, by.agreed)
     for effect in effects:
@@ -269,6 +271,13 @@ def _must_be_as_agreed(effects: Iterable[Effect], agreed: Agreed) -> None:
                 f"memory {old.number} is at version {old.version}, not {agreed.versions[old.id]}: it was changed while a "
                 "person was asked; read it again"
             )
+
+
+def must_be_as_shown(records: Iterable[Record], by: "Caller") -> None:
+    """Raises unless the person who confirmed the act was shown these memories, in these versions."""
+    other = (record for record in records if by.shown is not None and by.shown.get(record.id) != record.version)
+    for record in other:
+        raise Conflict(f"memory {record.number} is not as the person was asked about it; {ASK_ANEW}")
 
 
 def refuse_pinned_turn(kind: Kind, pinned: bool) -> None:

@@ -42,7 +42,8 @@ class Caller:
     """Who changes a store, the writer that commits it, and the tools available. `agreed`: a person consented. `steward`: the
     engine itself acts for the owner of the store, in upkeep and at the end of a task. `batch`, if given, is empty until
     something is written, and then holds the batch of everything written. `holds` raises when the caller may no longer write,
-    as in a session that another writer took over; every transaction calls it."""
+    as in a session that another writer took over; every transaction calls it. `shown`: a person confirmed the caller's own act
+    on the memories of these ids, in these versions, and no other is changed; unlike `agreed`, this is no consent."""
 
     access: Access
     writer: Writer
@@ -51,6 +52,7 @@ class Caller:
     steward: bool = False
     batch: list[str] | None = None
     holds: Callable[[], None] | None = None
+    shown: Mapping[str, int] | None = None
 
     @property
     def store(self) -> Store:

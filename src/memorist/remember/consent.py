@@ -412,14 +412,14 @@ def _most_of_an_archive(where: Where, by: Caller) -> bool:
     return False
 
 
-def to_sweep(verb: str, ids: Sequence[str], because: str, by: Caller, **more: str) -> Consent:
-    """Asks about memories that a `forget` or `erase` of many left because they are somebody else's. A filter takes a few
-    hundred ids, so there are several questions if there are more."""
+def to_sweep(verb: str, ids: Sequence[str], seen: datetime, because: str, by: Caller, **more: str) -> Consent:
+    """Asks about memories that a `forget` or `erase` of many left because they are somebody else's, as they were when they were
+    `seen`. A filter takes a few hundred ids, so there are several questions if there are more."""
     said = Consent("approve", verb)
     for some in parts(list(ids), MOST_VALUES):
         known = by.store.get(some, by.where)
         shown = ", ".join(f"[id:{record.number}]" for record in known[:NAMED]) + (" …" if len(known) > NAMED else "")
-        clauses = [["id", "in", some], ["updated", "lte", by.now().isoformat()]]
+        clauses = [["id", "in", some], ["updated", "lte", seen.isoformat()]]
         details = {"clauses": clauses, "because": because, **more}
         asked = f"{by.access.actor} wants to {verb} {len(some):,} memories that a person has to agree to: {shown}"
         question = Ask(verb, asked, DANGER[verb], details)

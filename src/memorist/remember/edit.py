@@ -588,10 +588,10 @@ class Sweep:
 
     def apply_or_ask(self, ids: Sequence[str]) -> Report:
         """Changes these, and asks a person about those that the caller may not change."""
-        report = self.apply(ids)
+        seen, report = self.by.now(), self.apply(ids)
         if not self.held:
             return report
-        said = consent.to_sweep("forget", self.held, self.because, self.by)
+        said = consent.to_sweep("forget", self.held, seen, self.because, self.by)
         if not said.approved:
             return replace(report, advice=said.because, pending=said.id)
         left = {id: why for id, why in report.left.items() if id not in self.held}

@@ -13,13 +13,14 @@ snippet that quotes it is removed, but its finding stays.
 import re
 from collections import Counter
 from collections.abc import Sequence, Set
+from contextlib import nullcontext
 from dataclasses import dataclass, field, replace
 
 from memorist.errors import Invalid
 from memorist.records import Planned, Record, Report
 from memorist.redact import strings_in, texts_of
 from memorist.remember import consent
-from memorist.remember.authority import Effect, Held, most_of, noted, place_of, reason_to_ask
+from memorist.remember.authority import Effect, Held, most_of, must_be_as_shown, noted, place_of, reason_to_ask
 from memorist.remember.changes import Caller, Twins, same_texts, twins_of
 from memorist.remember.turns import MESSAGE, may_tell
 from memorist.store import mirrors
@@ -49,11 +50,11 @@ def erase(
     if derived not in DERIVED:
         raise Invalid(f"there is no way {quoted(derived)} to treat what was derived; ways are {', '.join(DERIVED)}")
     erasure = _Erasure(because, where, by, derived == "list", Lineage(by.store, where.access.space))
-    interrupted = bool(checked(by.store, where.access.space))
+    seen, interrupted = by.now(), bool(checked(by.store, where.access.space))
     report = erasure.all(ids, Report("erased", dry_run=dry_run))
     told: list[str] = []
     if erasure.held and not dry_run:
-        asked = consent.to_sweep("erase", erasure.held, because, by, derived=derived)
+        asked = consent.to_sweep("erase", erasure.held, seen, because, by, derived=derived)
         report = erasure.go_on(report) if asked.approved else replace(report, pending=asked.id)
         told = [] if asked.approved else [asked.because]
     advice = [*told, *erasure.said(), *erasure.same_text()]
@@ -126,8 +127,9 @@ class _Erasure:
     held: list[str] = field(default_factory=list)  # ids of memories that a person has to agree to
 
     def all(self, ids: Sequence[str], report: Report) -> Report:
-        for some in parts(ids, ERASED_AT_ONCE):
-            report = self._step(some, report)
+        with nullcontext() if self.by.shown is None else self.by.writer.transaction():  # what was confirmed goes as a whole
+            for some in parts(ids, ERASED_AT_ONCE):
+                report = self._step(some, report)
         return report
 
     def _step(self, ids: Sequence[str], report: Report) -> Report:
@@ -239,6 +241,7 @@ class _Erasure:
     def _erasable(self, ids: Sequence[str], where: Where) -> tuple[list[Record], dict[str, str]]:
         who, found, left = where.access, [], {}
         for record in self.by.store.get(ids, where):
+            must_be_as_shown([record], self.by)
             if record.state == "erased":
                 left[record.id] = "it is erased already"
             elif not who.may_write(record.scope, record.home):

@@ -5,23 +5,25 @@ engine names verbs and their arguments; an agent has only some of them, as tools
 tool here is something that a person does at a shell.
 """
 
+import hashlib
 import json
 import logging
 import re
 import threading
 import time
 from collections import OrderedDict
-from collections.abc import Callable, Container, Mapping
-from contextlib import AbstractContextManager
+from collections.abc import Callable, Container, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, replace
 from typing import Any
 
 from memorist import seeds
 from memorist.commands import VERBS
-from memorist.errors import Invalid, MemoristError, OutOfScope, meant
+from memorist.errors import Conflict, Invalid, MemoristError, OutOfScope, meant
 from memorist.memory import Memory
 from memorist.records import Outcome, Record, Report, memories
 from memorist.remember.consent import shown_in_question
+from memorist.store.nouns import parts
 from memorist.store.where import Order
 from memorist.surfaces import wire
 from memorist.surfaces.mcp import graph, shapes
@@ -34,6 +36,7 @@ Opening = Callable[[], AbstractContextManager[Served]]
 FOUND = 10  # results of `search`
 SAME = 60.0  # seconds in which the same vote again counts as sent twice
 VOTES_KNOWN = 1000
+LOOKED_UP = 500  # records read at once
 # The tool that finds memories, under its name in each profile.
 FINDING = ("memory_search", "memory_query", "memory", "search_nodes", "search")
 FINDS, SHOWS = "{} finds memories and their ids", "{} shows one as it is now"
@@ -59,6 +62,23 @@ class ToolAnswer:
     pending: str | None = None
 
 
+@dataclass(frozen=True, slots=True)
+class Confirmation:
+    """What a person is asked before something is destroyed, and the versions of the memories that this is about. Without any
+    there is nothing to ask."""
+
+    question: str
+    versions: Mapping[str, int]
+
+    @property
+    def mark(self) -> str:
+        """Stands for these memories in these versions."""
+        return hashlib.sha256(json.dumps(sorted(self.versions.items())).encode()).hexdigest()
+
+
+NOTHING = Confirmation("", {})
+
+
 class Calls:
     """The calls of one server. It remembers recent votes, so that a vote that was sent twice counts once."""
 
@@ -67,12 +87,12 @@ class Calls:
         self._votes: OrderedDict[str, tuple[float, ToolAnswer]] = OrderedDict()
         self._voting = threading.Lock()
 
-    def answer(self, tool: Tool, given: Mapping[str, Any], served: Opening) -> ToolAnswer:
-        """Answers a call, whatever happens."""
+    def answer(self, tool: Tool, given: Mapping[str, Any], served: Opening, agreed: str | None = None) -> ToolAnswer:
+        """Answers a call, whatever happens. If a person was asked about it first, `agreed` is the mark of what they agreed to."""
         place: Served | None = None
         try:
             with served() as place:
-                return self._performed(tool, given, place)
+                return self._performed(tool, given, place, agreed)
         except Exception as error:
             return self.failure(error, place, tool)
 
@@ -90,15 +110,13 @@ class Calls:
         said = f"{told.code}: {visible(detail)}{advice}{where}"
         return ToolAnswer({}, said, failed=True)
 
-    def question(self, tool: Tool, given: Mapping[str, Any], served: Opening) -> str | None:
-        """What to ask a person before something is destroyed; None where there is nothing to ask about."""
-        if given.get("dry_run"):
-            return None
+    def confirmation(self, tool: Tool, given: Mapping[str, Any], served: Opening) -> Confirmation:
+        """What to ask a person before this call destroys something."""
         try:
             with served() as place:
-                return _question(tool, given, place.memory)
+                return _confirmation(tool, given, place.memory)
         except (MemoristError, OSError):
-            return None  # the call itself will report what is wrong
+            return NOTHING  # the call itself will report what is wrong
 
     def told(self, outcome: str, because: str, served: Opening, pending: str | None = None) -> ToolAnswer:
         """An outcome that no verb returned."""
@@ -123,12 +141,12 @@ class Calls:
 
     # ------------------------------------------------------------ one call
 
-    def _performed(self, tool: Tool, given: Mapping[str, Any], served: Served) -> ToolAnswer:
+    def _performed(self, tool: Tool, given: Mapping[str, Any], served: Served, agreed: str | None) -> ToolAnswer:
         _check_names(tool, given)
         if tool.act != "reads" and not served.real:
             raise OutOfScope(f"this server does not write to project {quoted(served.name)}; leave the project out")
         if tool.verb != "feedback":
-            return self._called(tool, given, served)
+            return self._called(tool, given, served, agreed)
         who = served.memory.access
         vote = json.dumps([who.space, who.actor, served.name, given], sort_keys=True, default=str)
         with self._voting:  # held while counting too: the same vote may arrive twice at once
@@ -140,8 +158,9 @@ class Calls:
                     self._votes.popitem(last=False)
             return known
 
-    def _called(self, tool: Tool, given: Mapping[str, Any], served: Served) -> ToolAnswer:
-        value = _value(tool, given, served.memory)
+    def _called(self, tool: Tool, given: Mapping[str, Any], served: Served, agreed: str | None = None) -> ToolAnswer:
+        memory = served.memory
+        value = _value(tool, given, memory) if agreed is None else _as_agreed(tool, given, memory, agreed)
         if tool.act != "reads":
             self._wrote(served.memory)
         return self._said(tool.gives, value, served, tool.input["properties"])
@@ -159,16 +178,50 @@ class Calls:
         return ToolAnswer(said, _text(gives, said), refused, pending)
 
 
-def _question(tool: Tool, given: Mapping[str, Any], memory: Memory) -> str | None:
+def may_destroy(tool: Tool, given: Mapping[str, Any]) -> bool:
+    """Whether this call may destroy something, so that a person is asked about it where one can be."""
+    forgets = tool.by != "associative" or given.get("action") == "forget"
+    return tool.act == "destroys" and forgets and not given.get("dry_run")
+
+
+def _confirmation(tool: Tool, given: Mapping[str, Any], memory: Memory) -> Confirmation:
+    """It is about all that would be destroyed if the person agrees to what is theirs, too."""
+    person = memory.through(replace(memory.access, origin="user"))
     if tool.by == "graph":
-        return f"{tool.title}: {shown_in_question(json.dumps(given, ensure_ascii=False))}"
-    if tool.by == "associative" and given.get("action") != "forget":
-        return None
-    if "id" in given and given.get("where") is None:
-        record = memory._must_get(given["id"])
-        return f"{tool.title} [id:{record.number}]: {shown_in_question(record.text)}"
-    plan = wire.call(memory, tool.verb, {**wire.arguments(tool.verb, given), "dry_run": True})
-    return f"{tool.title}: {memories(len(plan.changed))}" if plan.changed else None
+        found = graph.CONCERNED[tool.verb](person, **given)
+        shown = f": {shown_in_question(json.dumps(given, ensure_ascii=False))}, which concerns {memories(len(found))}"
+    else:
+        verb, said = ("forget", {"id": given["id"]}) if tool.by == "associative" else (tool.verb, given)
+        plan = wire.call(person, verb, {**wire.arguments(verb, said), "dry_run": True})
+        found = _records(person, [each.id for each in plan.changed])
+        shown = _shown(found, None if said.get("id") is None else person._must_get(said["id"]))
+    return Confirmation(f"{tool.title}{shown}", {each.id: each.version for each in found})
+
+
+def _records(memory: Memory, ids: Sequence[str]) -> list[Record]:
+    by = memory._caller
+    return [record for some in parts(ids, LOOKED_UP) for record in by.store.get(some, by.where)]
+
+
+def _shown(found: Sequence[Record], named: Record | None) -> str:
+    """The memory that was named, and how many go with it; or how many there are. A past text is no memory of its own."""
+    count = sum(record.superseded_by is None for record in found)
+    if named is None:
+        return f": {memories(count)}"
+    more = f", and {memories(count - 1)} derived from it" if count > 1 else ""
+    return f" [id:{named.number}]: {shown_in_question(named.text)}{more}"
+
+
+def _as_agreed(tool: Tool, given: Mapping[str, Any], memory: Memory, agreed: str) -> Any:
+    """Does what a person agreed to: on the memories they were asked about, in those versions, or not at all."""
+    at_once = nullcontext() if tool.verb == "erase" else memory._writer.transaction()  # an erasure cleans files, too
+    with at_once:
+        now = _confirmation(tool, given, memory)
+        if now.mark != agreed:
+            raise Conflict(
+                "what the person was asked about has changed since, so nothing was done; call again to ask anew"
+            )
+        return _value(tool, given, memory._as_shown(now.versions))
 
 
 def _value(tool: Tool, given: Mapping[str, Any], memory: Memory) -> Any:

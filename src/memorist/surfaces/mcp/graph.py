@@ -81,27 +81,18 @@ def add_observations(memory: Memory, observations: Any) -> dict[str, Any]:
 
 def delete_entities(memory: Memory, entityNames: Any) -> dict[str, Any]:
     """Deletes entities, their observations and so their relations."""
-    names, notes = _texts(entityNames, "entityNames"), list[str]()
-    gone = [*_entities(memory, names), *_observations(memory, names)]
-    _forget(memory, gone, notes)
-    return _deleted("entities", notes)
+    return _deleted("entities", _forgotten(memory, _of_entities(memory, entityNames)))
 
 
 def delete_observations(memory: Memory, deletions: Any) -> dict[str, Any]:
-    notes = list[str]()
-    for each in _objects(deletions, "deletions", "entityName"):
-        said = set(_texts(each.get("observations"), "observations"))
-        name = each["entityName"]
-        _forget(memory, [record for record in _observations(memory, [name]) if _said(record) in said], notes)
-    return _deleted("observations", notes)
+    return _deleted("observations", _forgotten(memory, _of_observations(memory, deletions)))
 
 
 def delete_relations(memory: Memory, relations: Any) -> dict[str, Any]:
     notes = list[str]()
     for each in _objects(relations, "relations", "from", "to", "relationType"):
-        ends = [_entities(memory, [each[end]]) for end in ("from", "to")]
-        link = _between(memory, ends[0][0], ends[1][0]) if all(ends) else None
-        if link is None or each["relationType"] not in _types(link):
+        link = _named(memory, each)
+        if link is None:
             continue
         left = [how for how in _types(link) if how != each["relationType"]]
         done = memory.link(link.a, link.b, weight=link.weight, evidence=TYPE_BREAK.join(left)) if left else None
@@ -152,6 +143,41 @@ GRAPH_TOOLS: Mapping[str, Callable[..., dict[str, Any]]] = MappingProxyType(
         )
     }
 )  # fmt: skip
+
+
+# ---------------------------------------------------------------- what a deletion is about
+
+
+def _of_entities(memory: Memory, entityNames: Any) -> list[Record]:
+    names = _texts(entityNames, "entityNames")
+    return [*_entities(memory, names), *_observations(memory, names)]
+
+
+def _of_observations(memory: Memory, deletions: Any) -> list[Record]:
+    found = dict[str, Record]()
+    for each in _objects(deletions, "deletions", "entityName"):
+        said = set(_texts(each.get("observations"), "observations"))
+        found |= {record.id: record for record in _observations(memory, [each["entityName"]]) if _said(record) in said}
+    return [*found.values()]
+
+
+def _of_relations(memory: Memory, relations: Any) -> list[Record]:
+    """The ends of the relations that are there."""
+    named = _objects(relations, "relations", "from", "to", "relationType")
+    links = [link for each in named if (link := _named(memory, each)) is not None]
+    return _living(memory, sorted({end for link in links for end in (link.a, link.b)}))
+
+
+def _named(memory: Memory, relation: Mapping[str, Any]) -> Link | None:
+    """The link that holds a relation of these names and this type."""
+    a, b = (_entities(memory, [relation[end]]) for end in ("from", "to"))
+    link = _between(memory, a[0], b[0]) if a and b else None
+    return link if link is not None and relation["relationType"] in _types(link) else None
+
+
+CONCERNED: Mapping[str, Callable[..., list[Record]]] = MappingProxyType(
+    {"delete_entities": _of_entities, "delete_observations": _of_observations, "delete_relations": _of_relations}
+)  # the memories that a deletion with these arguments would change
 
 
 # ---------------------------------------------------------------- reading
@@ -263,9 +289,12 @@ def _observe(memory: Memory, name: str, kind: str, said: Sequence[str], notes: l
     return kept
 
 
-def _forget(memory: Memory, records: Iterable[Record], notes: list[str]) -> None:
+def _forgotten(memory: Memory, records: Iterable[Record]) -> list[str]:
+    """Forgets these. → why some are left"""
+    notes = list[str]()
     for record in records:
         _noted(memory.forget(record.id, because=NOT_WANTED), ("changed", "forgotten"), notes)
+    return notes
 
 
 def _noted(done: Outcome | Report, wanted: Sequence[str], notes: list[str]) -> bool:

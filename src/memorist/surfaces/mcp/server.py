@@ -41,7 +41,7 @@ from memorist.commands import SESSION_PARTS, VERBS, only_reads
 from memorist.errors import MemoristError
 from memorist.surfaces.http.work import lane_of
 from memorist.surfaces.mcp import frames, shapes, tools, words
-from memorist.surfaces.mcp.calls import Calls, Opening, ToolAnswer
+from memorist.surfaces.mcp.calls import NOTHING, Calls, Opening, ToolAnswer, may_destroy
 from memorist.surfaces.mcp.projects import Places, Projects
 from memorist.surfaces.mcp.tools import Tool
 
@@ -127,25 +127,32 @@ class McpDoor:
         given = dict(params.arguments or {})
         served = await self._served(ctx, given.pop("project", None))
         asked = _Asked(ctx, params)
-        if asked.state is not None:  # the answer to a question about what waits for a person
-            return await self._decide(asked, asked.state, served)
-        question = await self._question(tool, given, served) if asked.possible else None
-        agreed = True if question is None else await asked.ask(CONFIRM, question)
-        if isinstance(agreed, types.InputRequiredResult):
+        if asked.about(APPROVE) is not None:
+            return await self._decide(asked, str(asked.about(APPROVE)), served)
+        agreed, mark = await self._confirmed(asked, tool, given, served)
+        if isinstance(agreed, types.CallToolResult | types.InputRequiredResult):
             return agreed
         if not agreed:
             return _result(await self._do(partial(self.calls.told, "declined", DECLINED, served)))
-        done = await self._do(partial(self.calls.answer, tool, given, served), lane(tool, given))
+        done = await self._do(partial(self.calls.answer, tool, given, served, mark), lane(tool, given))
         if done.pending and self.trust and asked.possible:
-            return await self._settle(asked, done, served, agreed=question is not None)
+            return await self._settle(asked, done, served, agreed=mark not in (None, NOTHING.mark))
         return _result(done)
 
-    async def _question(self, tool: Tool, given: Mapping[str, Any], served: Opening) -> str | None:
-        """What to ask a person before something is destroyed."""
-        if tool.act != "destroys":
-            return None
-        asked = await self._do(partial(self.calls.question, tool, given, served))
-        return asked if isinstance(asked, str) else None
+    async def _confirmed(
+        self, asked: "_Asked", tool: Tool, given: Mapping[str, Any], served: Opening
+    ) -> tuple[Any, str | None]:
+        """Asks a person before something is destroyed. → whether they agreed, or what to answer instead; and the mark of what
+        they were asked about, None where nobody can be asked"""
+        mark = asked.about(CONFIRM)
+        if mark is not None:
+            return asked.given(CONFIRM), mark
+        if not (asked.possible and may_destroy(tool, given)):
+            return True, None
+        found = await self._do(partial(self.calls.confirmation, tool, given, served))
+        if isinstance(found, ToolAnswer):  # the server is too busy to look, so nothing is destroyed either
+            return _result(found), None
+        return await asked.ask(CONFIRM, found.question, found.mark) if found.versions else True, found.mark
 
     def _named(self, name: str) -> Tool:
         if name not in self.offered:
@@ -323,9 +330,11 @@ class _Asked:
     ctx: Context
     params: types.CallToolRequestParams
 
-    @property
-    def state(self) -> str | None:
-        return self.params.request_state
+    def about(self, key: str) -> str | None:
+        """What the question with that key was about, if this call brings what the person said to it: only what was asked has
+        a state, which the client cannot make."""
+        step, _, what = (self.params.request_state or "").partition(" ")
+        return what if step == key else None
 
     @property
     def possible(self) -> bool:
@@ -339,15 +348,13 @@ class _Asked:
     def _again(self) -> bool:
         return self.ctx.protocol_version in MODERN_PROTOCOL_VERSIONS
 
-    async def ask(self, key: str, question: str, state: str | None = None) -> types.InputRequiredResult | bool | None:
+    async def ask(self, key: str, question: str, about: str) -> types.InputRequiredResult | bool | None:
         """True or False; None if the person did not decide."""
         if not self._again:
             said = await self.ctx.session.elicit_form(question, AGREES, self.ctx.request_id)
             return _agreed(said.action, said.content)
-        if self.params.input_responses and key in self.params.input_responses:
-            return self.given(key)
         form = types.ElicitRequest(params=types.ElicitRequestFormParams(message=question, requested_schema=AGREES))
-        return types.InputRequiredResult(input_requests={key: form}, request_state=state)
+        return types.InputRequiredResult(input_requests={key: form}, request_state=f"{key} {about}")
 
     def given(self, key: str) -> bool | None:
         """What the person said, as the repeated call brought it."""
