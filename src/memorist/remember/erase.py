@@ -127,7 +127,9 @@ class _Erasure:
     held: list[str] = field(default_factory=list)  # ids of memories that a person has to agree to
 
     def all(self, ids: Sequence[str], report: Report) -> Report:
-        with nullcontext() if self.by.shown is None else self.by.writer.transaction():  # what was confirmed goes as a whole
+        with (
+            nullcontext() if self.by.shown is None else self.by.writer.transaction()
+        ):  # what was confirmed goes as a whole
             for some in parts(ids, ERASED_AT_ONCE):
                 report = self._step(some, report)
         return report

@@ -469,7 +469,7 @@ class Answers:
     while the server runs, and until something is erased; `remember` and `add_task` keep theirs in the store."""
 
     def __init__(self) -> None:
-        self._kept: OrderedDict[tuple[str, str], Remembered] = OrderedDict()
+        self._kept: OrderedDict[tuple[ApiKey | None, str], Remembered] = OrderedDict()
         self._bytes = 0
         self._erased: str | None = None
 
@@ -518,8 +518,9 @@ class Answers:
             self._bytes -= self._kept.pop(oldest).size
 
     @staticmethod
-    def _who(asked: HttpCall, key: str) -> tuple[str, str]:
-        return asked.visitor.key.name if asked.visitor.key else "", key
+    def _who(asked: HttpCall, key: str) -> tuple[ApiKey | None, str]:
+        """The sender with all their rights: another key of that name, or other rights, have answers of their own."""
+        return asked.visitor.key, key
 
 
 def _digest(asked: HttpCall) -> str:
