@@ -72,6 +72,11 @@ class Visitor:
         return self.key is None or self.key.role == "admin"
 
     @property
+    def has_every_project(self) -> bool:
+        """Whether they may do what changes all projects."""
+        return self.is_keeper or (self.key is not None and self.key.is_for_every_project)
+
+    @property
     def may_write(self) -> bool:
         return self.key is None or self.key.role in WRITERS
 

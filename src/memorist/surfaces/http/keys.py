@@ -77,11 +77,15 @@ class ApiKey:
         return wanted
 
     @property
+    def is_for_every_project(self) -> bool:
+        return ANY_PROJECT in self.projects
+
+    @property
     def _sees_every_user(self) -> bool:
-        return ANY_PROJECT in self.projects if self.users is None else ANY_USER in self.users
+        return self.is_for_every_project if self.users is None else ANY_USER in self.users
 
     def _may(self, project: str) -> bool:
-        return ANY_PROJECT in self.projects or project in self.projects
+        return self.is_for_every_project or project in self.projects
 
     def access(self, project: str, surface: str = "http") -> Access:
         """What the bearer may do in that project."""

@@ -47,6 +47,7 @@ LONGEST_SESSION_WAIT = 30.0  # seconds that a request may wait for another write
 BACKUPS = "backups"  # the folder beside the store for backups made by the server
 BACKUP_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
 OF_THE_WHOLE_STORE = ("backup", "compact")  # verbs that copy the whole store
+OF_EVERY_PROJECT = ("upkeep", "rescan")  # verbs that change memories of all projects; doctor does where it repairs
 REMEMBERED_ANSWERS = 1000
 REMEMBERED_BYTES = 32 << 20
 
@@ -312,14 +313,22 @@ def _bounded(asked: HttpCall, arguments: dict[str, Any], work: Work) -> None:
     verb = asked.verb.name
     if verb == "session" and arguments.get("wait", 0) > LONGEST_SESSION_WAIT:
         raise Invalid(f"over HTTP a session is waited for up to {LONGEST_SESSION_WAIT:g} seconds; ask again after that")
-    if verb in OF_THE_WHOLE_STORE and not asked.visitor.is_keeper:
-        raise OutOfScope(f"{verb} is about the whole store, with all its projects; it takes a key with the role admin")
+    _must_be_for_all(asked.visitor, verb, arguments)
     if verb in OF_THE_WHOLE_STORE or arguments.get("repair"):
         work.disk.must_have_room(work.memories.size)
     elif asked.verb.writes and asked.visitor.may_write:
         work.disk.must_have_room()
     if verb == "backup":
         arguments["path"] = str(_backup(arguments["path"], work.memories.path))
+
+
+def _must_be_for_all(visitor: Visitor, verb: str, arguments: Mapping[str, Any]) -> None:
+    """Refuses what concerns all projects to keys that are not for all of them."""
+    if verb in OF_THE_WHOLE_STORE and not visitor.is_keeper:
+        raise OutOfScope(f"{verb} is about the whole store, with all its projects; it takes a key with the role admin")
+    changes_all = verb in OF_EVERY_PROJECT and not arguments.get("dry_run")
+    if (changes_all or arguments.get("repair")) and not visitor.has_every_project:
+        raise OutOfScope(f"{verb} works on all projects, and this key is for some; it takes one that names no project")
 
 
 def _backup(name: str, store: Path | None) -> Path:
