@@ -1,6 +1,9 @@
 """What a key may do over HTTP, where its rights are the only thing that stands in the way."""
 
+import socket
+import time
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -8,7 +11,7 @@ import pytest
 
 from memorist.surfaces.http.guard import ServerLimits
 from memorist.surfaces.http.keys import KeyRing
-from surfaces.serving import Client, Served, served
+from surfaces.serving import LONG, Client, Served, served
 
 
 @pytest.fixture
@@ -75,3 +78,28 @@ def test_a_key_for_some_projects_does_not_change_the_others(
         assert client("POST", f"/v1/{verb}", given).status == 200, verb
     for verb, given in OF_ALL:  # whoever has this machine may do it
         assert server.client("POST", f"/v1/{verb}", given).status == 200, verb
+
+
+# ---------------------------------------------------------------- places for imports
+
+
+@contextmanager
+def importing(client: Client, query: str = "") -> Iterator[socket.socket]:
+    """An import whose body stays away."""
+    sent = f"POST /v1/import{query} HTTP/1.1\r\nHost: 127.0.0.1:{client.port}\r\nContent-Length: 1000\r\n"
+    sent += f"Authorization: {client.headers['authorization']}\r\nContent-Type: text/markdown\r\n\r\n- Tea is at four\n"
+    with socket.create_connection(("127.0.0.1", client.port), timeout=LONG) as talk:
+        talk.sendall(sent.encode())
+        yield talk
+
+
+def test_one_key_does_not_take_all_places_for_imports(server: Served, ring: KeyRing) -> None:
+    greedy, other = (bearing(server, ring.add(name)) for name in ("greedy", "other"))
+    places, sort = server.server._application.work.imports, {"content-type": "text/markdown"}
+    with importing(greedy, "?dry_run=true"), importing(greedy):
+        until = time.monotonic() + LONG
+        while places.taken.total() < 2 and time.monotonic() < until:
+            time.sleep(0.02)
+        refused = greedy("POST", "/v1/import", b"- Coffee is at three\n", **sort)
+        assert (refused.status, refused.code) == (503, "busy") and "imports" in refused.json["detail"]
+        assert other("POST", "/v1/import", b"- Coffee is at three\n", **sort).json["outcomes"]["added"] == 1

@@ -331,17 +331,24 @@ def test_who_may_not_write_or_comes_too_many_spools_nothing(tmp_path: Path, capl
             talk.sendall(head.encode())
             return talk
 
-        for role, query in (("skill", ""), ("reader", ""), ("project", "?scope=project/other")):
+        dry = "?dry_run=true"
+        for role, query in (
+            ("skill", ""),
+            ("reader", ""),
+            ("skill", dry),
+            ("reader", dry),
+            ("project", "?scope=project/other"),
+        ):
             with begun(role, query) as talk:  # answered although its body never comes
                 assert talk.recv(1000).startswith(b"HTTP/1.1 403 "), role
         work = found.server._application.work
         with begun("project"):
-            _until(lambda: work.spools == 1)
+            _until(lambda: work.imports.taken.total() == 1)
             _until(lambda: len([*tmp_path.glob(".memorist-*/import.md")]) == 1)  # on the disk of the store
             sort = {"content-type": "text/markdown"}
             refused = found.client("POST", "/v1/import", b"- Tea", **sort)
             assert (refused.status, refused.code) == (503, "busy")
-        _until(lambda: work.spools == 0 and not [*tmp_path.glob(".memorist-*")])
+        _until(lambda: work.imports.taken.total() == 0 and not [*tmp_path.glob(".memorist-*")])
         assert b'route="/v1/import",status="499"' in found.client("GET", "/metrics").body  # whose client went away
         assert not [record for record in caplog.records if record.levelname == "ERROR"]
         wrong = found.client(

@@ -46,7 +46,8 @@ class ServerLimits:
     import_seconds: float = 600.0
     depth: int = 100  # how deep objects and lists may be nested
     waiting: int = 64  # requests waiting in one lane; further ones are told to come back
-    imports: int = 4  # imports running at the same time
+    imports: int = 4  # imports running at the same time, dry runs included
+    imports_of_key: int = 2
     followers: int = 64  # listeners to events at the same time
     followers_of_key: int = 8  # the same for one key; also the limit for its MCP streams
     sessions: int = 1000  # MCP sessions open at the same time

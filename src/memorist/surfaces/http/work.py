@@ -412,22 +412,20 @@ class Work:
         self.notes: Gathering[HttpCall, Reply] = Gathering(self.lanes["writing"], self._remembered)
         self.disk = Disk(memories)
         self._asking, self._asked, self._health = asyncio.Lock(), -HEALTH_LOOK, dict[str, str]()
-        self.spools = 0  # imports in progress
+        self.imports = Seats("imports", limits.imports, limits.imports_of_key)
         self.files = FilesBehind(memories)
         self.closing = asyncio.Event()  # set when the server ends: followers of events are disconnected
 
     @contextmanager
-    def spool(self) -> Iterator[str]:
-        """A private folder for an uploaded file, on the disk whose free space is checked."""
-        if self.spools >= self.limits.imports:
-            raise TurnedAway("busy", f"{self.spools} imports are on their way already; try again later", 5)
-        self.spools += 1
+    def spool(self, visitor: Visitor) -> Iterator[str]:
+        """A private folder for a file that the visitor uploads, on the disk whose free space is checked."""
+        give_back = self.imports.take(visitor)
         try:
             beside = None if self.memories.path is None else self.memories.path.parent
             with tempfile.TemporaryDirectory(prefix=".memorist-", dir=beside) as folder:
                 yield folder
         finally:
-            self.spools -= 1
+            give_back()
 
     def still_knows(self, visitor: Visitor) -> bool:
         """Whether the visitor's key is unchanged: not removed, not rotated, with the same rights."""
