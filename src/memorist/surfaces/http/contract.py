@@ -89,9 +89,9 @@ def _headers(verb: Verb) -> list[Document]:
     takes, found = wire.parameters(verb.name), list[tuple[str, str, Document]]()
     if "expected_version" in takes:
         said = "The ETag of the memory: if it has another version by now, the answer is 409."
-        found.append(("If-Match", said, {"type": "string", "pattern": '^(\\*|"[0-9]{1,15}")$'}))
+        found.append(("If-Match", said, {"type": "string", "pattern": '^(\\*|"[0-9]{1,15}(-[0-9a-f]{16})?")$'}))
     if verb.name == "get":
-        said = "ETags that are known already: if the memory has one of them, the answer is 304."
+        said = "ETags of answers that are known already: if this would be one of them, it is 304."
         found.append(("If-None-Match", said, {"type": "string"}))
     if verb.writes:
         said = "A name of your own for this write: sent again, it is done once."
@@ -108,7 +108,7 @@ def _answers(verb: Verb) -> Document:
     content = json_of(schema)
     added = {"201": {"description": "A memory was added.", "content": content, **_told_beside(verb, LOCATION)}}
     waits = {"202": {"description": "It waits for a person: `pending` is the question.", "content": content}}
-    unchanged = {"304": {"description": "The memory has the version that is known already.", **_told_beside(verb)}}
+    unchanged = {"304": {"description": "The answer would be one that is known already.", **_told_beside(verb)}}
     return {
         "200": {"description": "The answer.", "content": content, **_told_beside(verb)},
         **(added if verb.name in ADDING else {}),
@@ -122,7 +122,7 @@ def _told_beside(verb: Verb, more: Document | None = None) -> Document:
     """The headers of an answer."""
     told, text = dict(more or {}), {"schema": {"type": "string"}}
     if verb.name in ("get", "remember", "revise"):
-        told["ETag"] = {"description": "The version of the memory.", **text}
+        told["ETag"] = {"description": "The version of the memory; of what `get` shows, with a digest of it.", **text}
     if verb.name in (*PAGED_FROM_FRONT, *PAGED_FROM_END):
         told["Link"] = {"description": "The next page, if there is one.", **text}
     return {"headers": told} if told else {}

@@ -11,7 +11,7 @@ import json
 import re
 from collections import OrderedDict
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import reduce
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -171,13 +171,22 @@ def _for_them(asked: HttpCall, value: Any) -> Any:
 
 def _reply(asked: HttpCall, value: Any) -> Reply:
     headers = {}
-    record = value if isinstance(value, Record) else getattr(value, "record", None)
-    if isinstance(record, Record) and asked.verb.name in ("get", "remember", "revise"):
+    if asked.verb.name == "get":
+        return _shown(asked, value)
+    record = getattr(value, "record", None)
+    if isinstance(record, Record) and asked.verb.name in ("remember", "revise"):
         headers["etag"] = f'"{record.version}"'
-        if asked.verb.name == "get" and headers["etag"] in _tags(asked.headers.get("if-none-match", "")):
-            return Reply(304, b"", headers)
     added = _added(asked, value)
     return Reply.of(value, 201 if added else 202 if waits(value) else 200, **headers, **added)
+
+
+def _shown(asked: HttpCall, record: Record) -> Reply:
+    """A memory under an ETag of its version and of all that is shown, because votes and uses change no version."""
+    reply = Reply.of(record)
+    tag = f'"{record.version}-{hashlib.sha256(reply.body).hexdigest()[:16]}"'
+    if tag in _tags(asked.headers.get("if-none-match", "")):
+        return Reply(304, b"", {"etag": tag})
+    return replace(reply, headers={**reply.headers, "etag": tag})
 
 
 def _added(asked: HttpCall, value: Any) -> dict[str, str]:
@@ -285,7 +294,7 @@ def _joined(given: dict[str, Any], name: str, value: Any, header: str, takes: Ma
 
 def _version(match: str) -> int | None:
     """The version that an If-Match names; None for any."""
-    found = re.fullmatch(r'"(\d{1,15})"', match.strip())
+    found = re.fullmatch(r'"(\d{1,15})(-[0-9a-f]{16})?"', match.strip())
     if match.strip() == "*":
         return None
     if found is None:
