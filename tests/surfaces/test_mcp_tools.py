@@ -335,6 +335,27 @@ def test_every_write_can_be_sent_again() -> None:
     talk(door(), work)
 
 
+def test_a_vote_that_was_undone_counts_again_and_one_for_what_is_erased_does_not(tmp_path: Path) -> None:
+    path = tmp_path / "memory.db"
+
+    async def work(agent: Agent) -> None:
+        id = (await agent("memory_add", text="The gateway retries three times"))["id"]
+        vote = {"id": id, "verdict": "useful"}
+        for done in (1, 2):
+            for _ in range(2):  # sent again, it counts once
+                assert (await agent("memory_feedback", **vote))["outcome"] == "changed"
+            with Memory(path) as memory:
+                assert memory.get(1).counters.up == 1
+                if done == 1:
+                    memory.undo(next(event.batch for event in memory.log() if event.verb == "feedback"))
+                    assert memory.get(1).counters.up == 0
+                else:
+                    memory.erase(1)
+        assert "is erased" in await agent.error("memory_feedback", **vote)
+
+    talk(door(path), work)
+
+
 def test_a_vote_that_was_sent_again_counts_once(tmp_path: Any) -> None:
     path = tmp_path / "memory.db"
 

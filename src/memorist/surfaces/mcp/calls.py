@@ -36,6 +36,7 @@ Opening = Callable[[], AbstractContextManager[Served]]
 FOUND = 10  # results of `search`
 SAME = 60.0  # seconds in which the same vote again counts as sent twice
 VOTES_KNOWN = 1000
+TAKES_BACK = ("undone", "erased")  # verbs of the journal
 LOOKED_UP = 500  # records read at once
 # The tool that finds memories, under its name in each profile.
 FINDING = ("memory_search", "memory_query", "memory", "search_nodes", "search")
@@ -147,8 +148,8 @@ class Calls:
             raise OutOfScope(f"this server does not write to project {quoted(served.name)}; leave the project out")
         if tool.verb != "feedback":
             return self._called(tool, given, served, agreed)
-        who = served.memory.access
-        vote = json.dumps([who.space, who.actor, served.name, given], sort_keys=True, default=str)
+        who, gone = served.memory.access, _taken_back(given, served.memory)
+        vote = json.dumps([who.space, who.actor, served.name, given, gone], sort_keys=True, default=str)
         with self._voting:  # held while counting too: the same vote may arrive twice at once
             at, known = self._votes.get(vote, (0.0, None))
             if known is None or time.monotonic() - at >= SAME:
@@ -222,6 +223,12 @@ def _as_agreed(tool: Tool, given: Mapping[str, Any], memory: Memory, agreed: str
                 "what the person was asked about has changed since, so nothing was done; call again to ask anew"
             )
         return _value(tool, given, memory._as_shown(now.versions))
+
+
+def _taken_back(given: Mapping[str, Any], memory: Memory) -> list[int]:
+    """The numbers of the events after which an earlier vote on this memory may count no more."""
+    events = memory._caller.store.journal(record=memory._must_get(given["id"]).id)
+    return [event.seq for event in events if event.verb in TAKES_BACK]
 
 
 def _value(tool: Tool, given: Mapping[str, Any], memory: Memory) -> Any:
