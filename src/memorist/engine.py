@@ -401,7 +401,8 @@ class Engine:
     def _projects(self) -> list[checkouts.Holding]:
         store, here = self._caller.store, self.project
         seen = store.count(Where(self.access).also("state", "eq", "active"))
-        names = [here.scope, *sorted({name for name in seen if family_of(name) == "project"} - {here.scope})]
+        own = [here.scope] if self.access.may_read(here.scope) else []  # a skill reads none
+        names = [*own, *sorted({name for name in seen if family_of(name) == "project"} - {here.scope})]
         counts = checkouts.held(names, store, self.space)
         about = {each.scope: each.what for each in self._neighbours()} | {here.scope: here.how}
         return [checkouts.Holding(name, counts.get(name, 0), name == here.scope, about.get(name)) for name in names]

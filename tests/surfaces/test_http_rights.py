@@ -103,3 +103,13 @@ def test_one_key_does_not_take_all_places_for_imports(server: Served, ring: KeyR
         refused = greedy("POST", "/v1/import", b"- Coffee is at three\n", **sort)
         assert (refused.status, refused.code) == (503, "busy") and "imports" in refused.json["detail"]
         assert other("POST", "/v1/import", b"- Coffee is at three\n", **sort).json["outcomes"]["added"] == 1
+
+
+# ---------------------------------------------------------------- what a list tells
+
+
+def test_a_key_that_reads_nothing_is_told_of_no_project(server: Served, ring: KeyRing) -> None:
+    server.client("POST", "/v1/memories", {"text": "Tea is at four"})
+    reader, skill = (bearing(server, ring.add(role, role=role)) for role in ("reader", "skill"))
+    assert [(each["scope"], each["memories"]) for each in reader("GET", "/v1/projects").json] == [("project/atlas", 1)]
+    assert skill("GET", "/v1/projects").json == []
