@@ -381,12 +381,18 @@ class Follower:
 
     def _tell_store(self) -> None:
         """Registers the folder in the store, unless somebody else's files are in it."""
-        store, space, here = self.memory._tools.store, self.memory.space, Filed(self.target.folder, self.target.scope)
-        known = [] if self._began else folders.known(store, space)
-        if self._began or here in known:
+        if self._began:
             return
-        if self._state() is None and all(each.path != here.path for each in known):
-            _must_hold_none(here.path)
+        store, space, here = self.memory._tools.store, self.memory.space, Filed(self.target.folder, self.target.scope)
+        foreign = _foreign(here.path) if self._state() is None else None  # first: other processes register, then write
+        known = folders.known(store, space)
+        if here in known:
+            return
+        if foreign is not None and all(each.path != here.path for each in known):
+            raise Invalid(
+                f"{visible(str(foreign))} is not ours and would be overwritten; move it away, or name another folder "
+                "with files.folder"
+            )
         with self.memory._writer.transaction():
             folders.note(here, store, space)
 
@@ -418,14 +424,10 @@ def _overwrite(file: Path, data: bytes) -> None:
         note.truncate(len(data))
 
 
-def _must_hold_none(folder: Path) -> None:
-    """Files that are written as a whole would replace a person's own."""
-    for name in (INDEX, tasks_json.TASKS_FILE, items.ITEMS_FILE):
-        if os.path.lexists(folder / name):
-            raise Invalid(
-                f"{visible(str(folder / name))} is not ours and would be overwritten; move it away, or name another "
-                "folder with files.folder"
-            )
+def _foreign(folder: Path) -> Path | None:
+    """A file that may be a person's own, and that one of ours would replace as a whole."""
+    files = (folder / name for name in (INDEX, tasks_json.TASKS_FILE, items.ITEMS_FILE))
+    return next((file for file in files if os.path.lexists(file)), None)
 
 
 def _has(file: Path, traced: Callable[[bytes], bool]) -> bool:

@@ -32,6 +32,7 @@ from memorist.surfaces.agents.clients import (
 
 HARMLESS = b'{"prompt": "", "agent_id": "memorist doctor"}'  # no hook acts on this, at a prompt or a start
 TRYING = 15.0  # seconds for each program that is tried
+NO_WORD = f"it ended, or said nothing within {TRYING:g} s"
 HELLO = (
     {"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": {
         "protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "memorist doctor", "version": "1"}}},
@@ -107,6 +108,8 @@ def outliving_readers() -> Iterator[None]:
 
 
 def _short(problem: Exception) -> str:
+    if isinstance(problem, BrokenPipeError):  # it ended before it was asked
+        return NO_WORD
     return str(getattr(problem, "strerror", None) or problem or type(problem).__name__)[:120]
 
 
@@ -154,7 +157,7 @@ def _listed(words: tuple[str, ...]) -> int:
                 said = json.loads(line)
                 if said.get("id") == 2:
                     return len(said["result"]["tools"])
-            raise ValueError(f"it ended, or said nothing within {TRYING:g} s")
+            raise ValueError(NO_WORD)
         finally:
             late.cancel()
             server.kill()

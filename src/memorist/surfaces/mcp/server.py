@@ -437,8 +437,9 @@ def stdio(door: McpDoor, projects: Projects) -> None:
         signal.signal(signal.SIGPIPE, signal.SIG_IGN)
     try:
         anyio.run(_serve, door)
-    except* BrokenPipeError:
-        pass  # nobody is there to read an answer
+    except* BrokenPipeError:  # nobody is there to read an answer, nor that a stream cannot be flushed at the end
+        projects.close()
+        os._exit(0)
     finally:
         projects.close()
 
