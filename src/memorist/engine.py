@@ -441,7 +441,7 @@ class Engine:
             where=wish.where, files=wish.files, task=wish.task, min_relevance=wish.min_relevance,
         )  # fmt: skip
         scopes = asked.scopes_of(query, self.access, self._homes, self.design, caller.store)
-        kinds = None if wish.kinds is None else asked.kinds_of(wish.kinds, caller.tools)
+        kinds = asked.kinds_of(wish.kinds, caller.tools)
         until = ends(self.design.budget.deadline if wish.deadline is None else wish.deadline)
         hurried = self._monitor.hurried
         plan = prompt.context.plan_of(wish, self.design, self._chosen_budget(), scopes, kinds, hurried)

@@ -570,7 +570,7 @@ class Memory(Association):
     def why_not(self, /, id: Reference, query: str, **arguments: Any) -> str:
         """Why the memory `id` is not among the hits: where it was lost, and the reason. `query` and `arguments` as in `recall`."""
         record, answer = self._must_get(id), self.explain(query, **arguments)
-        chosen = arguments.get("kinds") is not None
+        chosen = bool(arguments.get("kinds"))
         return recall.pipeline.why_not(record, answer, arguments.get("search", "memory"), chosen)
 
     def gaps(self, *, user: str | None = None, limit: int = 20) -> "builtins.list[Gap]":

@@ -4,6 +4,7 @@ from dataclasses import replace
 from datetime import timedelta
 from math import exp
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -217,6 +218,23 @@ def test_list_orders_by_any_field_and_refuses_others(memory: Memory) -> None:
     for bad in ("__class__", "tags", "importance; DROP TABLE records", ""):
         with pytest.raises(Invalid, match="sort keys are id, number"):
             memory.list(order=bad)
+
+
+@pytest.mark.parametrize("lists", [{"kinds": []}, {"kinds": ()}, {"files": []}])
+def test_an_empty_list_restricts_nothing(memory: Memory, lists: dict[str, Any]) -> None:
+    """Models fill in what they may leave out, and that nothing was found would be untrue."""
+    memory.remember("Staging runs Postgres 16")
+    with memory.session("s1") as said:
+        said.turn("user", "Lunch is at noon, in the canteen behind the harbour")
+    question = "which Postgres does staging run?"
+    assert texts(memory.recall(question, **lists)) == ["Staging runs Postgres 16"]
+    assert "Postgres 16" in memory.context(question, **lists).text
+    assert "among the hits" in memory.why_not(1, question, **lists)
+    assert texts(memory.recall("when is lunch in the canteen?", **lists)) == texts(
+        memory.recall("when is lunch in the canteen?")
+    )
+    assert len(memory.log(verbs=[])) == len(memory.log())
+    assert memory.list({"kind": {"$in": []}}) == []  # a filter says which values fit, and of none none does
 
 
 def test_items_are_from_files_whatever_kinds_are_asked_for(memory: Memory) -> None:

@@ -281,6 +281,7 @@ def answer(
     """The answer, and how many milliseconds it took. `homes` are the project and where memories go by default. With `hurried`
     (recalls were slow lately), it looks at less and has a deadline in any case."""
     started = time.perf_counter()
+    query = replace(query, kinds=kinds_of(query.kinds, tools))
     scopes = scopes_of(query, who, homes, design, tools.store)
     deadline = (HURRY if hurried else None) if query.deadline is None else checks.seconds(query.deadline, "deadline")
     until = None if deadline is None else started + deadline
@@ -604,7 +605,7 @@ def _where(query: Query, who: Access, tools: Tools) -> Where:
     if query.search == "items":
         where = where.also("origin", "in", ("file", "import"))
     if query.kinds is not None:
-        return where.also("kind", "in", kinds_of(query.kinds, tools))
+        return where.also("kind", "in", tuple(query.kinds))
     if query.search in ("memory", "items"):
         for kind in KINDS.values():
             if kind.layer == MEMORY and not kind.recalled:
@@ -612,11 +613,13 @@ def _where(query: Query, who: Access, tools: Tools) -> Where:
     return where
 
 
-def kinds_of(given: object, tools: Tools) -> tuple[str, ...]:
-    """The canonical names of the given kinds."""
+def kinds_of(given: object, tools: Tools) -> tuple[str, ...] | None:
+    """The canonical names of the given kinds; None if none is named, as a client may by an empty list: any kind then."""
+    if given is None:
+        return None
     if isinstance(given, str) or not isinstance(given, Sequence | set | frozenset):
         raise Invalid(f"kinds must be a list of kinds such as ['fact'], not {quoted(given)}")
-    return tuple(dict.fromkeys(kind_named(kind, tools.kinds).name for kind in given))
+    return tuple(dict.fromkeys(kind_named(kind, tools.kinds).name for kind in given)) or None
 
 
 def text_of(query: object) -> str:
