@@ -11,6 +11,7 @@ import signal
 import socket
 import subprocess
 import sys
+import tempfile
 import threading
 import time
 from collections.abc import Callable
@@ -82,6 +83,27 @@ def test_what_was_acknowledged_over_http_survives_kill_9(tmp_path: Path) -> None
         assert memory.audit().ok and all(memory.doctor())
         for text in chance.sample(acknowledged, 5):
             assert memory.recall(text, limit=1)[0].text == text
+
+
+@needs_fork
+@pytest.mark.parametrize("name", ["memory.db", ":memory:"])
+def test_an_import_that_a_crash_cut_off_is_on_no_disk_afterwards(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    db = tmp_path / name if name != ":memory:" else Path(name)
+    server = Child(serving(db))
+    port = int(server.line() or 0)
+    with socket.create_connection(("127.0.0.1", port), timeout=LONG) as talk:
+        head = f"POST /v1/import HTTP/1.1\r\nHost: 127.0.0.1:{port}\r\nContent-Length: 10000000\r\n"
+        talk.sendall(f"{head}Content-Type: application/x-ndjson\r\n\r\n".encode() + b'"password=hunter2Zx9"\n' * 10_000)
+        until = time.monotonic() + LONG
+        while not [*tmp_path.glob(".memorist-*/import.jsonl")] and time.monotonic() < until:
+            time.sleep(0.01)
+        assert len([*tmp_path.glob(".memorist-*/import.jsonl")]) == 1
+        server.kill()
+    with served(db):
+        assert not [*tmp_path.glob(".memorist-*")]
 
 
 def test_sigterm_finishes_what_was_begun_and_writes_what_is_buffered(tmp_path: Path) -> None:

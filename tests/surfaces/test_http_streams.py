@@ -2,6 +2,7 @@
 
 import http.client
 import json
+import os
 import re
 import socket
 import tempfile
@@ -20,7 +21,9 @@ import pytest
 
 from memorist import Client as Caller
 from memorist import Memory
+from memorist.files import transfer
 from memorist.files.items import index
+from memorist.files.sources import Source
 from memorist.surfaces.http import more
 from memorist.surfaces.http.guard import ServerLimits
 from memorist.surfaces.http.keys import KeyRing
@@ -357,6 +360,21 @@ def test_who_may_not_write_or_comes_too_many_spools_nothing(tmp_path: Path, capl
         assert (
             wrong.status == 422 and "mine.jsonl" in wrong.json["detail"] and "import.jsonl" not in wrong.json["detail"]
         )
+
+
+def test_an_import_that_is_still_read_looks_alive(client: Client, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Else whoever opens the store next would take a long one for what a crash left."""
+    read, times = transfer.import_files, list[float]()
+
+    def reads(memory: Memory, files: list[Source], **given: Any) -> transfer.Imported:
+        os.utime(files[0].path, (0, 0))
+        done = read(memory, files, **given)
+        times.append(files[0].path.stat().st_mtime)
+        return done
+
+    monkeypatch.setattr(transfer, "import_files", reads)
+    assert client("POST", "/v1/import", b"- Tea is at four", **{"content-type": "text/markdown"}).status == 200
+    assert times[0] > time.time() - LONG
 
 
 def test_what_an_import_advises_is_of_http_and_of_no_shell(client: Client, tmp_path: Path) -> None:

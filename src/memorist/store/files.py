@@ -27,7 +27,7 @@ AUTOMATIC = re.compile(r"\.(before-[\w.-]+\.bak|replaced-[0-9TZ]+)")
 _MAKER = re.compile(r"([0-9a-f]{8})-([0-9]+)-")  # machine and process
 OURS = re.compile(r"\.memorist-" + _MAKER.pattern + r"\w+\.(?:partial|copy)(?:-journal|-wal|-shm)?")
 UNFINISHED = 600.0  # seconds without a change after which an unfinished file counts as left over from a crash
-COPY = ".copy"
+PARTIAL, COPY = ".partial", ".copy"
 BINARY = getattr(os, "O_BINARY", 0)
 NO_LINK = getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)  # nor a pipe, which would wait for its other end
 MOST_LINKS = 40
@@ -96,7 +96,7 @@ def sync(path: Path, flags: int = os.O_RDWR) -> None:
 @contextmanager
 def unfinished(path: Path) -> Iterator[Path]:
     """A name beside that file under which to write it; what is still there at the end is removed."""
-    end = COPY if AUTOMATIC.search(path.name) else ".partial"
+    end = COPY if AUTOMATIC.search(path.name) else PARTIAL
     partial = path.with_name(f"{unfinished_prefix()}{secrets.token_hex(8)}{end}")
     try:
         yield partial
@@ -155,7 +155,13 @@ def _unfinished_in(folder: Path) -> list[Path]:
 def maker_is_gone(left: Path) -> bool:
     """Whether the process that was making it has ended or has not touched it for a long time. The latter matters because its
     number may have been reused, and numbers from other machines mean nothing here."""
-    return is_of_the_dead(left.name) or time.time() - left.stat().st_mtime >= UNFINISHED
+    return is_of_the_dead(left.name) or time.time() - _touched(left) >= UNFINISHED
+
+
+def _touched(left: Path) -> float:
+    """When it last changed, or something in it: the time of a folder says nothing about a file in it that grows."""
+    newest: float = max(each.stat().st_mtime for each in (left, *(left.iterdir() if left.is_dir() else ())))
+    return newest
 
 
 def is_of_the_dead(name: str) -> bool:

@@ -4,11 +4,13 @@ project, the tools of the founding document, health and metrics.
 
 import asyncio
 import json
+import os
 import re
 import time
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -307,11 +309,18 @@ async def bring(body: AsyncIterator[bytes], type: str, query: str, visitor: Visi
         def take() -> Reply:
             with work.memories.seen_by(visitor, project) as memory, _telling(str(file), name):
                 files = [Source(file, name, sent=True)]
-                done = transfer.import_files(memory, files, scope=scope, dry_run=dry_run, document=document)
+                done = transfer.import_files(
+                    memory, files, scope=scope, dry_run=dry_run, document=document, heard=partial(_read_on, file)
+                )
                 work.files.wrote(memory)
                 return Reply.of(_called(plain(done), str(file), name))
 
         return await work.lanes["long"].do(take)
+
+
+def _read_on(file: Path, read: int, size: int) -> None:
+    """Keeps the file of an import new while it is read, so that no process takes it for what a crash left."""
+    os.utime(file)
 
 
 def _must_write(work: Work, visitor: Visitor, project: str | None, scope: str | None) -> None:

@@ -17,12 +17,14 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from memorist.commands import Verb
 from memorist.errors import Invalid, MemoristError
 from memorist.memory import Memory
 from memorist.project import resolve_project
+from memorist.store.files import PARTIAL, clear_leftovers, unfinished_prefix
 from memorist.store.nouns import Receipt
 from memorist.store.room import SERVERS_LEAVE
 from memorist.surfaces import wire
@@ -413,6 +415,8 @@ class Work:
         self.disk = Disk(memories)
         self._asking, self._asked, self._health = asyncio.Lock(), -HEALTH_LOOK, dict[str, str]()
         self.imports = Seats("imports", limits.imports, limits.imports_of_key)
+        self._spooling = Path(tempfile.gettempdir()) if memories.path is None else memories.path.parent
+        clear_leftovers((self._spooling,))  # bodies of imports, passwords included, that a crash left there
         self.files = FilesBehind(memories)
         self.closing = asyncio.Event()  # set when the server ends: followers of events are disconnected
 
@@ -421,8 +425,7 @@ class Work:
         """A private folder for a file that the visitor uploads, on the disk whose free space is checked."""
         give_back = self.imports.take(visitor)
         try:
-            beside = None if self.memories.path is None else self.memories.path.parent
-            with tempfile.TemporaryDirectory(prefix=".memorist-", dir=beside) as folder:
+            with tempfile.TemporaryDirectory(PARTIAL, unfinished_prefix(), self._spooling) as folder:
                 yield folder
         finally:
             give_back()
