@@ -30,7 +30,7 @@ from memorist.surfaces.http.keys import KeyRing
 from memorist.surfaces.http.work import THREADS
 
 from .conftest import Cli
-from .serving import LONG, Client, Served, served
+from .serving import LONG, Client, Got, Served, served
 
 
 @pytest.fixture(scope="module")
@@ -654,6 +654,40 @@ def test_writers_do_not_wait_for_those_who_wait_for_a_session(tmp_path: Path) ->
                 assert found.client("POST", "/v1/memories?project=other", {"text": "Tea is at four"}).status == 201
                 assert time.monotonic() - began < 10 and not any(each.done() for each in said)
             assert {each.result().status for each in said} <= {201, 409}
+
+
+def test_those_who_wait_for_one_session_leave_the_others_alone(tmp_path: Path) -> None:
+    turn = {"role": "user", "text": "Is anybody there?"}
+    with served(tmp_path / "memory.db", project="atlas") as found, ThreadPoolExecutor(20) as pool:
+        lane = found.server._application.work.lanes["waiting"]
+
+        def turned(session: str) -> Got:
+            return found.client("POST", f"/v1/sessions/{session}/turns", turn)
+
+        with Memory(tmp_path / "memory.db", project="atlas") as other, other.session("busy1"):
+            said = [pool.submit(turned, "busy1") for _ in range(10)]
+            _until(lambda: lane.inside == 10)
+            began = time.monotonic()
+            assert turned("free1").status == 201
+            assert found.client("POST", "/v1/ingest", {"messages": [turn], "session": "free2"}).status == 200
+            refused = turned("busy1")  # one too many for this session
+            assert (refused.status, refused.code, refused.headers["retry-after"]) == (503, "busy", "1")
+            assert time.monotonic() - began < 10 and not any(each.done() for each in said)
+        assert {each.result().status for each in said} == {201}
+        with Memory(tmp_path / "memory.db", project="atlas") as other, other.session("busy1"):
+            opened = found.client("POST", "/v1/sessions", {"id": "busy1", "wait": 1})
+            assert opened.code == "store_unavailable"  # and not busy: the places are free again
+
+
+def test_a_wait_for_a_session_ends_when_it_was_said_to(tmp_path: Path) -> None:
+    db = tmp_path / "memory.db"
+    with served(db, project="atlas") as found, Memory(db, project="atlas") as other, other.session("busy1"):
+        began = time.monotonic()
+        for given in ({"wait": 1}, {"busy": "drop"}):
+            refused = found.client("POST", "/v1/sessions", {"id": "busy1", **given})
+            assert (refused.status, refused.code) == (503, "store_unavailable")
+            assert "is held by another writer" in refused.json["detail"]
+        assert 1 <= time.monotonic() - began < 10
 
 
 def test_a_full_lane_tells_clients_to_come_back(tmp_path: Path) -> None:

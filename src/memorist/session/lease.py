@@ -3,10 +3,14 @@
 A lease lasts fifteen minutes, and the writer renews it while writing. After that anyone can take it, and at once if its
 holder was a process of this machine that has ended. A writer that finds it taken waits in a queue of at most ten, in
 order of arrival, gives up at once (`drop`), or takes it over (`interrupt`); the holder then learns of it at its next
-write. The run does not name the session, only a digest of its name: erasing a session must leave no trace of it.
+write. In a server, whose threads are few, it waits in short tries instead, and leaves the thread in between. The run does
+not name the session, only a digest of its name: erasing a session must leave no trace of it.
 """
 
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import field, replace
 from datetime import datetime, timedelta
 from secrets import token_hex
@@ -23,10 +27,29 @@ LENGTH = timedelta(minutes=15)
 RENEWED = timedelta(minutes=1)  # a lease older than this is renewed
 MOST_WAITING = 10
 FIRST_LOOK, LAST_LOOK = 0.01, 0.25  # seconds between two looks at a taken lease
+TRY = 0.25  # seconds that one of several tries waits
 BUSY = ("queue", "drop", "interrupt")
 NOBODY = ""  # the owner of a lease that was given back
 RECORD, WAITING = "record", "waiting"  # keys in a run's checkpoint: the id of the session's record, and the queue
 Waiting = list[tuple[str, datetime]]  # who waits, and until when
+_first_try: ContextVar[float | None] = ContextVar("first_try", default=None)
+
+
+class StillHeld(StoreUnavailable):
+    """Another writer has the session. Nothing was begun, and there is time for another try."""
+
+    session = ""  # which one, so that those who wait for it can be counted
+
+
+@contextmanager
+def trying(since: float) -> Iterator[None]:
+    """Whoever waits for a lease in here gives up soon, and raises `StillHeld` while the wait that began at `since`, by
+    `time.monotonic`, is not over."""
+    before = _first_try.set(since)
+    try:
+        yield
+    finally:
+        _first_try.reset(before)
 
 
 class Lapsed(Conflict):
@@ -45,17 +68,25 @@ class Lease:
     def take(self, wait: float, busy: str) -> None:
         """Waits until it is ours; raises `StoreUnavailable` if that does not happen in time."""
         checks.one_of(busy, "busy", BUSY)
-        until, give_up = time.monotonic() + checks.seconds(wait, "wait"), self.by.now() + timedelta(seconds=wait)
-        pause = FIRST_LOOK
+        now, since = time.monotonic(), _first_try.get()
+        end = (now if since is None else since) + checks.seconds(wait, "wait")
+        until = end if since is None else min(end, now + TRY)
+        give_up, pause = self.by.now() + timedelta(seconds=until - now), FIRST_LOOK
         while not self._is_next() or not self._claim(busy, give_up):
             left = until - time.monotonic()
             if busy == "drop" or left <= 0:
                 self._leave_queue()
-                raise StoreUnavailable(
-                    f"{self.called} is held by another writer; wait longer, or take it over with busy='interrupt'"
-                )
+                raise self._held(again=busy == "queue" and until < end)
             time.sleep(min(pause, left))
             pause = min(2 * pause, LAST_LOOK)
+
+    def _held(self, again: bool) -> StoreUnavailable:
+        said = f"{self.called} is held by another writer; wait longer, or take it over with busy='interrupt'"
+        if not again:
+            return StoreUnavailable(said)
+        held = StillHeld(said)
+        held.session = f"{self.by.access.space}/{self.job}"
+        return held
 
     def hold(self) -> bool:
         """Whether it is still ours, which every write checks; renews it if it is old. False if it expired or was given

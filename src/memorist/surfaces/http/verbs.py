@@ -25,6 +25,7 @@ from memorist.noun import plain
 from memorist.records import Draft, Outcome, Record, utc
 from memorist.remember.gate import draft_of
 from memorist.remember.turns import is_conversation
+from memorist.session.lease import StillHeld
 from memorist.store.where import Order, order_of, type_of, value_of
 from memorist.surfaces import wire
 from memorist.surfaces.http.guard import Visitor
@@ -108,6 +109,8 @@ def answered(asked: HttpCall, work: Work) -> Reply:
             if asked.verb.writes:
                 work.files.wrote(memory)
             return _reply(asked, _for_them(asked, value))
+    except StillHeld:  # which its lane tries again
+        raise
     except (MemoristError, OSError) as problem:
         return Reply.of_problem(problem, asked.visitor.request_id)
 

@@ -1,7 +1,7 @@
 """Where the server's work is done.
 
 Each request waits for a thread in the lane of its verb. Reads never wait for writes, and neither wait for slow work:
-long jobs (an import, upkeep, an audit), verbs that wait for another writer of a session, and exports, which are as slow
+long jobs (an import, upkeep, an audit), verbs that another writer of a session holds up, and exports, which are as slow
 as their client reads. A lane has a fixed number of threads and of places to wait; when all are taken, a client is told
 to come back. Memories are opened on demand, one for each space and project, and kept for the next request.
 """
@@ -24,6 +24,7 @@ from memorist.commands import Verb
 from memorist.errors import Invalid, MemoristError
 from memorist.memory import Memory
 from memorist.project import resolve_project
+from memorist.session import lease
 from memorist.store.files import PARTIAL, clear_leftovers, unfinished_prefix
 from memorist.store.nouns import Receipt
 from memorist.store.room import SERVERS_LEAVE
@@ -49,6 +50,7 @@ READS_NOTES = ("receipt", "log", "status")  # of the verbs that are quick, and w
 GATHERINGS = 2  # threads that take what waits together: while one computes vectors, the other writes
 MOST_TOGETHER = 8  # requests of one transaction: others wait for it, and as many get vectors of a slow model at once
 DISK_LOOK = 1.0  # seconds between two looks at the disk
+LONGEST_PAUSE = 1.0  # seconds between two tries to open a session that another writer has
 HEALTH_LOOK = 1.0  # seconds for which an answer about health stays valid
 log = logging.getLogger("memorist.http")
 
@@ -58,7 +60,7 @@ def lane_of(verb: Verb, size: int = 0) -> str:
     if verb.name in TAKES_LONG:
         return "long"
     if verb.writes and (verb.name in ("session", "ingest") or verb.name.startswith("session.")):
-        return "waiting"  # for whoever else has the session open, up to half a minute
+        return "waiting"  # for whoever else has the session open, up to half a minute, and mostly outside of a thread
     if not verb.writes:
         return "reading"
     return "writing" if size <= LONG_TEXT else "long"
@@ -85,9 +87,12 @@ class WorkLane:
     async def do(self, work: Callable[[], T]) -> T:
         """Runs it in a thread of the lane. If the client goes away, work in progress still finishes."""
         self.take()
-        doing = asyncio.get_running_loop().run_in_executor(self.pool, work)
+        doing = self._begun(work)
         doing.add_done_callback(self.gone)
         return await asyncio.shield(doing)
+
+    def _begun(self, work: Callable[[], T]) -> "asyncio.Future[T]":
+        return asyncio.get_running_loop().run_in_executor(self.pool, work)
 
     def take(self) -> None:
         """Takes a place, until `gone`."""
@@ -99,6 +104,41 @@ class WorkLane:
         self.inside -= 1
         if not doing.cancelled():
             doing.exception()  # retrieves the exception: nobody may be left to hear of it
+
+
+@dataclass(slots=True)
+class SessionLane(WorkLane):
+    """The lane of what another writer of a session may hold up. Between two tries it takes a place and no thread; for
+    one session only a few wait, so that there are places for others."""
+
+    held: Counter[str] = field(default_factory=Counter)  # how many wait for a session
+
+    def _begun(self, work: Callable[[], T]) -> "asyncio.Future[T]":
+        return asyncio.ensure_future(self._in_tries(work))
+
+    async def _in_tries(self, work: Callable[[], T]) -> T:
+        began, pause, session = time.monotonic(), lease.TRY, Counter[str]()
+
+        def attempt() -> T:
+            with lease.trying(began):
+                return work()
+
+        try:
+            while True:
+                try:
+                    return await asyncio.get_running_loop().run_in_executor(self.pool, attempt)
+                except lease.StillHeld as held:
+                    session = session or self._joined(held.session)
+                await asyncio.sleep(pause)
+                pause = min(2 * pause, LONGEST_PAUSE)
+        finally:
+            self.held -= session
+
+    def _joined(self, session: str) -> Counter[str]:
+        if self.held[session] >= lease.MOST_WAITING:
+            raise TurnedAway("busy", f"{lease.MOST_WAITING} requests wait for this session already; try again later", 1)
+        self.held[session] += 1
+        return Counter([session])
 
 
 class Gathering(Generic[G, T]):
@@ -395,6 +435,9 @@ class Seats:
         return give_back
 
 
+LANES: Mapping[str, type[WorkLane]] = {"waiting": SessionLane}
+
+
 class Work:
     """The lanes, memories and disk of one server; its keys and workers, if it has any."""
 
@@ -410,7 +453,7 @@ class Work:
         self.streams = Seats("streams of MCP", limits.followers, limits.followers_of_key)
         self.sessions = Seats("sessions of MCP", limits.sessions, limits.sessions_of_key)
         self.calls = Seats("calls by MCP", limits.calls, limits.calls_of_key)
-        self.lanes = {name: WorkLane.of(name, limits.waiting) for name in THREADS}
+        self.lanes = {name: LANES.get(name, WorkLane).of(name, limits.waiting) for name in THREADS}
         self.notes: Gathering[HttpCall, Reply] = Gathering(self.lanes["writing"], self._remembered)
         self.disk = Disk(memories)
         self._asking, self._asked, self._health = asyncio.Lock(), -HEALTH_LOOK, dict[str, str]()

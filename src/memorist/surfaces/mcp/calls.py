@@ -23,6 +23,7 @@ from memorist.errors import Conflict, Invalid, MemoristError, OutOfScope, meant
 from memorist.memory import Memory
 from memorist.records import Outcome, Record, Report, memories
 from memorist.remember.consent import shown_in_question
+from memorist.session.lease import StillHeld
 from memorist.store.nouns import parts
 from memorist.store.where import Order
 from memorist.surfaces import wire
@@ -94,6 +95,8 @@ class Calls:
         try:
             with served() as place:
                 return self._performed(tool, given, place, agreed)
+        except StillHeld:  # which a server tries again
+            raise
         except Exception as error:
             return self.failure(error, place, tool)
 
