@@ -126,6 +126,17 @@ def test_a_name_that_was_allowed_is_a_name_of_the_server() -> None:
     assert "localhost" not in names and "localhost" in hosts_of((), 80)
 
 
+@pytest.mark.parametrize(
+    ("host", "named"),
+    [("2001:db8::5", "[2001:db8::5]"), ("::FFFF:10.0.0.5", "[::ffff:10.0.0.5]"), ("memory.example", "memory.example")],
+)
+def test_the_address_that_a_server_announces_is_a_name_of_it(host: str, named: str) -> None:
+    serving = Serving(host=host, names=("proxy.example",))
+    assert {f"{named}:8765", "proxy.example"} <= hosts_of(serving.own_names, 8765)
+    assert serving.spelled.lower() == named
+    assert Serving(host="::", names=("proxy.example",)).own_names == ("proxy.example",)
+
+
 # ---------------------------------------------------------------- Z12: keys are handled like secrets
 
 

@@ -37,6 +37,7 @@ MOST_HELD = 64 << 10  # bytes held back, to be sent together with the rest of th
 LAST_REQUESTS = 60  # seconds that requests may take after the server was told to end
 CONNECTIONS = 1000  # the last one is told to come back, because uvicorn's own refusal is not a problem document
 LOCAL = ("127.0.0.1", "::1", "localhost")
+EVERY_ADDRESS = ("0.0.0.0", "::")
 log = logging.getLogger("memorist.http")
 
 
@@ -65,6 +66,16 @@ class Serving:
     def needs_keys(self) -> bool:
         """Requests from this machine need a key only if the setting says so; requests from elsewhere always do."""
         return self.require_key or not self.is_local
+
+    @property
+    def spelled(self) -> str:
+        """The host as it stands in an address, where an IPv6 address has brackets."""
+        return f"[{self.host}]" if ":" in self.host else self.host
+
+    @property
+    def own_names(self) -> tuple[str, ...]:
+        """The names of this server besides those of this machine."""
+        return self.names if self.is_local or self.host in EVERY_ADDRESS else (*self.names, self.spelled)
 
     def must_be_safe(self) -> None:
         if self.needs_keys and not self.ring:
@@ -273,10 +284,14 @@ async def _run(
     told_to_end: threading.Event,
 ) -> None:
     ring = serving.ring
-    names = serving.names if serving.is_local or serving.host in ("0.0.0.0", "::") else (*serving.names, serving.host)
     async with _workers(serving, memories) as workers:
         application = Application(
-            memories, ring, required=serving.needs_keys, names=names, limits=serving.limits, workers=workers
+            memories,
+            ring,
+            required=serving.needs_keys,
+            names=serving.own_names,
+            limits=serving.limits,
+            workers=workers,
         )
 
         def reload() -> None:
@@ -288,8 +303,7 @@ async def _run(
         server = Server(application, reload)
         if started is not None:
             started(server)
-        host = f"[{serving.host}]" if ":" in serving.host else serving.host
-        address = f"http://{host}:{listening.getsockname()[1]}"
+        address = f"http://{serving.spelled}:{listening.getsockname()[1]}"
         await _until_it_ends(server, listening, lambda: ready(address, memories), told_to_end)
 
 
