@@ -544,9 +544,13 @@ def test_what_no_verb_can_keep_is_refused_rather_than_ignored(client: Client) ->
     assert client("GET", "/v1/count").json == before
     for path in ("/v1/export", "/v1/events", "/v1/projects/atlas/knowledge"):
         assert client("GET", path, if_match='"1"').code == "invalid"
-    lines = client("GET", "/v1/export?project=copied").body
-    told = {"content_type": "application/x-ndjson", "idempotency_key": "twice is once"}
-    assert client("POST", "/v1/import?project=copied", lines, **told).status == 200
+    for sent in (b"- One file", b"- Another file under the same key"):
+        told = {"content_type": "text/markdown", "idempotency_key": "once"}
+        assert client("POST", "/v1/import", sent, **told).code == "invalid"
+    assert client("GET", "/v1/count").json == before
+    paths = client("GET", "/openapi.json").json["paths"]
+    refused = [path for path, those in paths.items() if "refuses one" in those.get("post", {}).get("description", "")]
+    assert refused == ["/v1/import", "/api/tools/call"]
 
 
 def test_health_is_told_to_everybody_and_says_little(client: Client) -> None:

@@ -229,10 +229,12 @@ class Application:
 
     def _add_other(self, summary: str, method: str, path: str, endpoint: Endpoint, said: Mapping[str, Any]) -> None:
         async def unconditional(request: Request) -> Response:
-            more.must_ask_plainly(request.headers, endpoint == self._tool)
+            more.must_ask_plainly(request.headers, writes)
             return await endpoint(request)
 
-        self._add(summary, method, path, unconditional, said)
+        writes = method == "POST"
+        about = {"description": "Takes no Idempotency-Key, and refuses one."} if writes else {}
+        self._add(summary, method, path, unconditional, {**said, **about})
 
     async def _export(self, request: Request) -> Response:
         project, said = more.query_of(_query(request), "style", "where", "all")

@@ -71,9 +71,9 @@ def query_of(query: str, *known: str) -> tuple[str | None, dict[str, str]]:
     return found.pop("project", None), found
 
 
-def must_ask_plainly(headers: Mapping[str, str], counts: bool) -> None:
+def must_ask_plainly(headers: Mapping[str, str], writes: bool) -> None:
     """Refuses headers that a route without a verb cannot honour: a condition (If-Match), or an Idempotency-Key."""
-    for name in ("If-Match", *(["Idempotency-Key"] if counts else [])):
+    for name in ("If-Match", *(["Idempotency-Key"] if writes else [])):
         if name.lower() in headers:
             raise Invalid(f"this request takes no {name}; it would be ignored")
 
