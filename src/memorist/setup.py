@@ -99,7 +99,7 @@ def setup_for(
         off_because=settings.off_because,
         problems=tuple(problems.values()),
         directory=directory,
-        min_free=None if here.min_free is None else checks.size(here.min_free, "min_free"),
+        min_free=here.least_free,
     )
 
 

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from dataclasses import replace
-from itertools import repeat
+from itertools import count, repeat
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
@@ -27,7 +27,7 @@ from memorist.files.sources import Source
 from memorist.surfaces.http import more
 from memorist.surfaces.http.guard import ServerLimits
 from memorist.surfaces.http.keys import KeyRing
-from memorist.surfaces.http.work import THREADS
+from memorist.surfaces.http.work import THREADS, Disk
 
 from .conftest import Cli
 from .serving import LONG, Client, Got, Served, served
@@ -622,6 +622,26 @@ def test_the_setting_says_how_much_of_the_disk_a_server_leaves(tmp_path: Path, m
         refused = found.client("POST", "/v1/memories", {"text": "no room"})
         assert (refused.status, refused.code) == (507, "disk_low") and "min_free" in refused.json["detail"]
         assert found.client("POST", "/v1/recall", {"query": "what does staging run?"}).json["hits"]
+
+
+@pytest.mark.parametrize(
+    "engine", [False, True]
+)  # whether only the engine notices, as when the disk fills up just then
+def test_the_setting_holds_once_it_is_read_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, engine: bool) -> None:
+    with served(tmp_path / "memory.db") as found:
+        work, number = found.server._application.work, count()
+        if engine:
+            monkeypatch.setattr(Disk, "must_have_room", lambda *_: None)
+
+        def written(setting: str) -> tuple[int, str | None]:
+            monkeypatch.setenv("MEMORIST_MIN_FREE", setting)
+            work.reopen()
+            got = found.client("POST", "/v1/memories", {"text": f"Rack {next(number)} hums"})
+            return got.status, None if got.status == 201 else got.code
+
+        assert [written(f"{much} MB") for much in (1, 900_000_000, 1, 900_000_000)] == [
+            (201, None), (507, "disk_low"), (201, None), (507, "disk_low"),
+        ]  # fmt: skip
 
 
 def test_a_copy_of_the_store_needs_room_for_it(tmp_path: Path) -> None:

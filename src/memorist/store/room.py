@@ -13,6 +13,10 @@ LOOKED = 1.0  # seconds for which a result is reused, since every commit asks
 SERVERS_LEAVE = 64 << 20
 
 
+class DiskLow(StoreUnavailable):
+    """Too little of the disk is free."""
+
+
 class Room:
     """The free space on the disk of a store, and how much of it must stay free."""
 
@@ -21,10 +25,9 @@ class Room:
         self._least = least
         self._looked, self._enough = -LOOKED, True
 
-    def leave(self, usual: int) -> int:
-        """Keeps this much free if no setting says how much. → what stays free"""
+    def leave(self, usual: int) -> None:
+        """Keeps this much free if no setting says how much."""
         self._least = usual if self._least is None else self._least
-        return self._least
 
     def free(self) -> int | None:
         """In bytes; None for a store in RAM, or if the system does not say."""
@@ -44,7 +47,7 @@ class Room:
         free = self.free()
         self._enough, self._looked = free is None or free >= self._least, time.monotonic()
         if free is not None and not self._enough:
-            raise StoreUnavailable(
+            raise DiskLow(
                 f"only {free >> 20:,} MB of the disk are free, and min_free is {self._least >> 20:,} MB: nothing is stored or "
                 "revised, while reading, forgetting and erasing go on; free space, or set min_free lower"
             )

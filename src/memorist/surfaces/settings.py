@@ -96,6 +96,11 @@ class Settings:
             raise Invalid("there is no home folder to keep memories in; set MEMORIST_DB to a file, or HOME to a folder")
         return self.store
 
+    @property
+    def least_free(self) -> int | None:
+        """`min_free` in bytes."""
+        return None if self.min_free is None else checks.size(self.min_free, "min_free")
+
     def must_hold(self, key: str) -> None:
         """Raises the problem of a setting that is needed now."""
         if key in self.refused:

@@ -28,6 +28,7 @@ from memorist import errors
 from memorist.commands import ARGUMENTS, SESSION_PARTS, VERBS, meaning
 from memorist.errors import Invalid, MemoristError, NotFound, OutOfScope, StoreUnavailable, meant, unavailable
 from memorist.kinds import KEPT_BY
+from memorist.store.room import DiskLow
 from memorist.text.visible import quoted
 
 if TYPE_CHECKING:
@@ -593,6 +594,8 @@ class TurnedAway(MemoristError):
 
 def problem(error: BaseException) -> Problem:
     """An error as all surfaces report it. An error of any other class is a fault, and its words stay in the log."""
+    if isinstance(error, DiskLow):  # which a server that looks sooner says in the same way
+        error = TurnedAway("disk_low", str(error))
     if isinstance(error, TurnedAway):
         return Problem(DOORS[error.door].status, error.door, DOORS[error.door].title, str(error))
     if isinstance(error, OSError) and not isinstance(error, MemoristError):

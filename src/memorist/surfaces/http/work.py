@@ -28,7 +28,7 @@ from memorist.session import lease
 from memorist.store.files import PARTIAL, clear_leftovers, unfinished_prefix
 from memorist.store.nouns import Receipt
 from memorist.store.room import SERVERS_LEAVE
-from memorist.surfaces import wire
+from memorist.surfaces import settings, wire
 from memorist.surfaces.http.files import FilesBehind
 from memorist.surfaces.http.guard import ServerLimits, Visitor
 from memorist.surfaces.http.keys import ApiKey, KeyRing
@@ -213,7 +213,7 @@ class Memories:
         self._inbox: deque[tuple[Visitor, str | None, Sequence[Mapping[str, Any]]]] = deque()
         self._noting = threading.Lock()
         self._ending: list[threading.Thread] = []  # threads that close memories of a busy store
-        self._own = (project, space)
+        self._own, self.least_free = (project, space), self._least_free()
         first = self._made(project, space)
         self._first = first.space, str(first.project.scope)
         self.space, self.usual = self._first
@@ -307,8 +307,13 @@ class Memories:
 
     def _made(self, project: str | None, space: str | None) -> Memory:
         memory = self.kind(self._db, project=project, space=space)
-        self.least_free = memory._writer.room.leave(self._leave)
+        memory._writer.room.leave(self._leave)
         return memory
+
+    def _least_free(self) -> int:
+        """What the settings say now, where the memories look for them."""
+        said = settings.load(Path.cwd() if self._db is None else None).least_free
+        return self._leave if said is None else said
 
     def _take(self, space: str, project: str) -> _Open:
         with self._lock:
@@ -361,6 +366,7 @@ class Memories:
         """Makes every memory open again with the current settings; those in use once they are free."""
         if self.path is not None:
             self._retire()
+            self.least_free = self._least_free()  # before any memory opens: writes are refused without one
 
     def close(self) -> None:
         """Writes buffers and closes. A memory in use is closed by its last user."""
