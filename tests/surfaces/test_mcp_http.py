@@ -3,6 +3,7 @@
 import http.client
 import json
 import os
+import signal
 import subprocess
 import sys
 import time
@@ -25,7 +26,7 @@ from memorist.surfaces.http.guard import ServerLimits
 from memorist.surfaces.http.keys import KeyRing
 from memorist.surfaces.mcp import mounted
 from surfaces.agents import ERAS, Agent, frame, hello, modern, within
-from surfaces.serving import LONG, Got, served
+from surfaces.serving import LONG, Got, process, served
 from surfaces.serving import Client as HttpClient
 from surfaces.serving import Served as Seated
 
@@ -246,6 +247,18 @@ def test_an_agent_is_not_told_where_things_lie(tmp_path: Path) -> None:
         told = called(found.client, "/mcp/all", "memory_status")
         assert told["structuredContent"]["records"] == 0 and str(tmp_path) not in str(told)
         assert found.client("GET", "/v1/status").json["store"]  # whoever has this machine knows
+
+
+def test_figures_and_log_know_the_route_and_not_the_session(tmp_path: Path) -> None:
+    with process(tmp_path, tmp_path / "memory.db", "--verbose") as server:
+        begun = opened(server.client, "/mcp/read")
+        assert begun.status == 200 and server.client("HEAD", "/healthz").status == 200
+        figures = server.client("GET", "/metrics").body.decode()
+        assert server.end(signal.SIGTERM) == 0
+        log = server.said.read_text()
+    assert 'memorist_requests_total{route="/mcp/read",status="200"} 1.0' in figures and 'route="-"' not in figures
+    assert "POST /mcp/read 200 " in log and "HEAD /healthz 200 " in log
+    assert begun.headers["mcp-session-id"] not in log
 
 
 def test_what_is_no_frame_is_refused_and_the_server_goes_on(serving: Serving) -> None:

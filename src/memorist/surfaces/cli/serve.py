@@ -51,9 +51,10 @@ def serve(
     with for_good():
         from memorist.surfaces.http.server import Serving
         from memorist.surfaces.http.server import serve as run
+        from memorist.surfaces.http.workers import write_log
 
     _share_heaps()
-    logging.basicConfig(stream=sys.stderr, level=logging.INFO if verbose else logging.WARNING, format="%(message)s")
+    write_log(logging.INFO if verbose else logging.WARNING)
     ring = ring_of(keys)
     names, screen = tuple(allow_host), place.screen
     given |= {"port": port, "ring": ring, "names": names, "workers": workers}

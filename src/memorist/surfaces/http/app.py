@@ -18,7 +18,7 @@ from prometheus_client import CollectorRegistry, Gauge, Histogram, generate_late
 from prometheus_client import Counter as Counted
 from starlette.exceptions import HTTPException
 from starlette.requests import ClientDisconnect
-from starlette.routing import Route
+from starlette.routing import Match, Route
 
 from memorist import __version__
 from memorist.commands import ALSO, SESSION_PARTS, VERBS, Verb, also
@@ -90,6 +90,14 @@ class Meters:
         return generate_latest(self.registry)
 
 
+class NamedRoute(Route):
+    """A route that FastAPI does not make, and that figures and log know by its path nevertheless."""
+
+    def matches(self, scope: Any) -> tuple[Match, Any]:
+        match, found = super().matches(scope)
+        return match, {**found, "route": self}
+
+
 class _Following(StreamingResponse):
     """A streaming response that reports when it is over, whoever ended it and even if it never began."""
 
@@ -128,7 +136,7 @@ class Application:
         self._add_verbs()
         self._add_others()
         for path, app in self._mounted.items():
-            self.api.router.routes.append(Route(path, app))  # at exactly this path, not at those below it
+            self.api.router.routes.append(NamedRoute(path, app))  # at exactly this path, not at those below it
         self.api.add_exception_handler(HTTPException, self._no_route)
         self.api.add_exception_handler(MemoristError, _as_problem)
         self.api.add_exception_handler(OSError, _as_problem)
@@ -222,7 +230,8 @@ class Application:
         self._add_other("The tools of a founding document, by their own names.", "POST", "/api/tools/call", self._tool,
                   contract.other([contract.PROJECT], contract.json_of({}), contract.json_of(call)))  # fmt: skip
         self._add_other("Whether the server is well.", "GET", "/healthz", self._health, contract.health())
-        self.api.add_route("/healthz", self._health, ["HEAD"], include_in_schema=False)  # as watchers of servers ask
+        watched = NamedRoute("/healthz", self._health, methods=["HEAD"], include_in_schema=False)
+        self.api.router.routes.append(watched)  # as watchers of servers ask
         self._add_other(
             "Figures for Prometheus.", "GET", "/metrics", self._metrics, contract.other([], texts("text/plain"))
         )

@@ -57,6 +57,13 @@ main()"""
 log = logging.getLogger("memorist.http")
 
 
+def write_log(level: int) -> None:
+    """Writes the log of this process to standard error. Of other packages only what is wrong: the rest of what they tell
+    has ids of sessions and addresses in it."""
+    logging.basicConfig(stream=sys.stderr, level=logging.WARNING, format="%(message)s")
+    logging.getLogger("memorist").setLevel(level)
+
+
 def usual_count() -> int:
     """One worker for each core that this process may use, up to a few."""
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
@@ -348,7 +355,7 @@ def main() -> None:
     if first is None:
         return
     setup = WorkerSetup.of(json.loads(first[0]))
-    logging.basicConfig(stream=sys.stderr, level=setup.level, format="%(message)s")
+    write_log(setup.level)
     desk = _Desk(setup)
     with for_good(), suppress(MemoristError, OSError):  # else the first question reports what is wrong
         desk.open()
