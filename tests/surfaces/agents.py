@@ -14,6 +14,7 @@ import anyio
 import mcp_types as types
 from mcp import Client
 from mcp.client.stdio import StdioServerParameters, stdio_client
+from mcp_types import INVALID_REQUEST, PARSE_ERROR
 
 import warm
 from memorist.surfaces.mcp import tools
@@ -121,6 +122,23 @@ def modern(params: Mapping[str, Any] | None = None, **capabilities: Any) -> dict
     """The parameters of a request of 2026-07-28, which says with each what it speaks."""
     meta = {SINCE_2026: "2026-07-28", "io.modelcontextprotocol/clientCapabilities": capabilities}
     return {**(params or {}), "_meta": meta}
+
+
+DEEP = b"[" * 3000 + b"]" * 3000
+UNREADABLE: list[tuple[Any, list[Any], int]] = [  # what is sent, the ids under which it is refused, and the code
+    (b'{"method":"tools/call","params":{"arguments":{"query":"\\ud800","id":4}},"jsonrpc":"2.0","id":9}', [9], PARSE_ERROR),
+    (b'{"method":"tools/call","params":{"arguments":{"tags":' + DEEP + b',"id":4}},"jsonrpc":"2.0","id":9}', [9], PARSE_ERROR),
+    (b'{"jsonrpc":"2.0","id":"nine","method":"x","params":{"tags":' + DEEP + b',"id":4}}', ["nine"], PARSE_ERROR),
+    (b'{"method":"tools/call","params":{"name":"memory_get","arguments":{"query":"x","id":4}', [None], PARSE_ERROR),  # cut
+    (frame("tools/list", id=7.5), [7.5], INVALID_REQUEST),
+    (frame("tools/list", id=None), [None], INVALID_REQUEST),
+    (frame("tools/list", id=[]), [None], INVALID_REQUEST),
+    (frame("tools/list", [], id=9), [9], INVALID_REQUEST),  # type: ignore[arg-type]
+    (b'{"jsonrpc":"2.0","id":"\\ud800","method":"tools/list"}', [None], PARSE_ERROR),
+    ([frame("tools/list", id=7), frame("tools/list", id=8)], [7, 8], INVALID_REQUEST),
+    (b"what is this?", [None], PARSE_ERROR),
+    (b"42", [None], INVALID_REQUEST),
+]  # fmt: skip
 
 
 class Raw:

@@ -20,12 +20,13 @@ import httpx2
 import pytest
 from mcp import Client
 from mcp.client.streamable_http import streamable_http_client
+from mcp_types import INVALID_REQUEST, PARSE_ERROR
 
 from memorist import Memory
 from memorist.surfaces.http.guard import ServerLimits
 from memorist.surfaces.http.keys import KeyRing
 from memorist.surfaces.mcp import mounted
-from surfaces.agents import ERAS, Agent, frame, hello, modern, within
+from surfaces.agents import ERAS, UNREADABLE, Agent, frame, hello, modern, within
 from surfaces.serving import LONG, Got, process, served
 from surfaces.serving import Client as HttpClient
 from surfaces.serving import Served as Seated
@@ -261,10 +262,33 @@ def test_figures_and_log_know_the_route_and_not_the_session(tmp_path: Path) -> N
     assert begun.headers["mcp-session-id"] not in log
 
 
-def test_what_is_no_frame_is_refused_and_the_server_goes_on(serving: Serving) -> None:
-    for body in ([], {}, 5, frame("no/such"), {"jsonrpc": "2.0"}, [frame("tools/list")] * 3):
-        assert 400 <= posted(serving.url + "/mcp", body)[0] < 500
-    assert posted(serving.url + "/mcp", hello("2025-06-18")[0])[0] == 200
+MORE_UNREADABLE: list[tuple[Any, list[Any], int]] = [
+    (frame("tools/call", "x", 11), [11], INVALID_REQUEST),  # type: ignore[arg-type]
+    (b'{"jsonrpc":"2.0","id":12,"method":"x","params":{"text":"\xff\xfe"}}', [12], PARSE_ERROR),
+    ({"id": 9, "method": "tools/list"}, [9], INVALID_REQUEST),
+    ([], [None], INVALID_REQUEST),
+    ({"jsonrpc": "2.0", "id": 1, "result": 5}, [None], INVALID_REQUEST),  # no request, but a POST is answered
+    (b"", [None], PARSE_ERROR),
+]
+
+
+@pytest.mark.parametrize(("sent", "ids", "code"), [*UNREADABLE, *MORE_UNREADABLE], ids=lambda sent: str(sent)[:40])
+def test_what_cannot_be_read_is_refused_as_on_standard_input(
+    client: HttpClient, sent: Any, ids: list[Any], code: int
+) -> None:
+    headers = {"content-type": "application/json", "accept": "application/json, text/event-stream"}
+    got = client("POST", "/mcp", sent if isinstance(sent, bytes) else json.dumps(sent).encode(), **headers)
+    assert (got.status, got.headers["content-type"]) == (400, "application/json")
+    told = got.json if isinstance(got.json, list) else [got.json]
+    assert [(each["id"], each["error"]["code"]) for each in told] == [(id, code) for id in ids]
+    assert all(" send " in each["error"]["message"] and "pydantic" not in str(each) for each in told)
+    assert opened(client).status == 200
+
+
+@pytest.fixture(scope="module")
+def client(tmp_path_factory: pytest.TempPathFactory) -> Iterator[HttpClient]:
+    with served(tmp_path_factory.mktemp("unreadable") / "memory.db") as found:
+        yield found.client
 
 
 # ---------------------------------------------------------------- whoever stays has a place, and there are so many

@@ -24,7 +24,7 @@ def ids_of(line: str) -> list[Any]:
     return [*dict.fromkeys(_usable(each.get("id")) if isinstance(each, dict) else None for each in asked)]
 
 
-def has_id(line: str) -> bool:
+def has_id(line: str | bytes) -> bool:
     """Whether a readable message has an id of any type."""
     said = json.loads(line)
     return isinstance(said, dict) and "id" in said

@@ -14,11 +14,12 @@ from typing import TYPE_CHECKING, Any
 import anyio
 
 from memorist.errors import Invalid, OutOfScope
-from memorist.surfaces.http.guard import Visitor
+from memorist.surfaces.http.guard import Receive, Visitor
 from memorist.surfaces.http.keys import ApiKey
+from memorist.surfaces.http.replies import JSON_TYPE, Message, Reply
 from memorist.surfaces.mcp import tools
 from memorist.surfaces.mcp.projects import NOWHERE, Served, scope_asked, seen
-from memorist.surfaces.mcp.server import McpDoor, may_have_session, over_http
+from memorist.surfaces.mcp.server import McpDoor, may_have_session, over_http, refusal
 from memorist.text.visible import quoted
 
 if TYPE_CHECKING:
@@ -111,6 +112,12 @@ class McpMount:
         listens, told = scope["method"] == "GET", _Told(send)
         give_back = (self._work.streams if listens else self._work.calls).take(scope["memorist"])
         try:
+            if scope["method"] == "POST":  # which the SDK would refuse in its own words, without the id
+                body, receive = await _read(receive)
+                refused = refusal(body)
+                if refused is not None:
+                    await Reply(400, refused, {"content-type": JSON_TYPE}).sent(send)
+                    return
             with self._kept(scope, told):  # a call finishes even while the server ends
                 await (self._stream if listens else self._handle)(scope, receive, told)
         finally:
@@ -167,6 +174,22 @@ class McpMount:
                 await self._work.closing.wait()
                 break
         scope.cancel()
+
+
+async def _read(receive: Receive) -> tuple[bytes, Receive]:
+    """The whole body, whose size the guard limits, and a `receive` that gives it again."""
+    parts, more = list[bytes](), True
+    while more:
+        message = await receive()
+        parts.append(message.get("body", b""))
+        more = message.get("more_body", False)
+    body = b"".join(parts)
+    again: list[Message] = [{"type": "http.request", "body": body}]
+
+    async def replayed() -> Message:
+        return again.pop() if again else await receive()
+
+    return body, replayed
 
 
 class _Told:

@@ -9,6 +9,7 @@ caller's own act and nothing more: the text stays an agent's word, and what need
 unless the person who started the server declared these answers to be theirs (`trust`).
 """
 
+import json
 import os
 import signal
 import sys
@@ -485,8 +486,19 @@ class _Refused(types.JSONRPCError):
     id: int | float | str | None  # type: ignore[assignment]
 
 
-def _wrong(line: str) -> types.ErrorData | None:
-    """What is wrong with a line; None if it is a message."""
+def refusal(body: bytes) -> bytes | None:
+    """What to answer to the body of a request that is no message, where there are several ids a list; None if it is one."""
+    wrong = _wrong(body)
+    if wrong is None:
+        return None
+    error = {"code": wrong.code, "message": wrong.message}
+    ids = frames.ids_of(body.decode("utf-8", "replace")) or [None]
+    told = [{"jsonrpc": "2.0", "id": id, "error": error} for id in ids]
+    return json.dumps(told if len(told) > 1 else told[0]).encode()
+
+
+def _wrong(line: str | bytes) -> types.ErrorData | None:
+    """What is wrong with a line, or a body; None if it is a message."""
     try:
         read = types.jsonrpc_message_adapter.validate_json(line, by_name=False)
     except ValidationError as problem:
