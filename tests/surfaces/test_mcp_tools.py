@@ -408,6 +408,26 @@ def test_an_error_of_a_tool_says_the_fact_and_the_next_step(tool: str, given: di
     talk(door(), work)
 
 
+def test_null_means_left_out() -> None:
+    """As models with strict schemas send it."""
+    needs = {"id": 1, "query": "when are deploys?", "verdict": "useful"}
+
+    async def work(agent: Agent) -> None:
+        await agent("memory_add", text="Deploys are on Fridays")
+        for tool in tools.profile("core").values():
+            required = (*tool.input.get("required", ()), *(["text"] if tool.name == "memory_update" else []))
+            known = {**needs, "text": f"Deploys are on Mondays, says {tool.name}"}
+            await agent(
+                tool.name, **{name: known[name] if name in required else None for name in tool.input["properties"]}
+            )
+        assert "has no argument 'tag'" in await agent.error("memory_add", text="x", tag=None)
+        for given in ({}, {"id": None}):
+            said = "invalid: memory_forget needs id; it takes id, because, project (project default)"
+            assert await agent.error("memory_forget", **given) == said
+
+    talk(door(), work)
+
+
 @pytest.mark.parametrize(
     ("profile", "tool", "said"),
     [("openai", "fetch", "; search finds"),

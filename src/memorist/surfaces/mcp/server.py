@@ -125,7 +125,7 @@ class McpDoor:
         self, ctx: Context, params: types.CallToolRequestParams
     ) -> types.CallToolResult | types.InputRequiredResult:
         tool = self._named(params.name)
-        given = dict(params.arguments or {})
+        given = tool.given(params.arguments or {})
         served = await self._served(ctx, given.pop("project", None))
         asked = _Asked(ctx, params)
         if asked.about(APPROVE) is not None:

@@ -59,6 +59,15 @@ class Tool:
         required = {"required": needed} if needed else {}
         return {"type": "object", "properties": properties, **required}
 
+    def given(self, arguments: Mapping[str, Any]) -> dict[str, Any]:
+        """What a call gives it. Models send null for what they leave out, also where no null is taken."""
+        takes = self.input["properties"]
+        return {
+            name: value
+            for name, value in arguments.items()
+            if value is not None or name not in takes or "null" in takes[name].get("type", ())
+        }
+
     @property
     def output(self) -> dict[str, Any]:
         return shapes.SHAPES[self.gives].schema
@@ -105,7 +114,7 @@ _CORE = (
     Tool(
         "memory_forget", "Forget a memory",
         "Hides a memory that is wrong or unwanted; a person can restore it.",
-        "forget", "outcome", {"id": "", "because": ""}, act="destroys",
+        "forget", "outcome", {"id": "", "because": ""}, act="destroys", needs=("id",),
     ),
     Tool(
         "memory_context", "Context for a task",
