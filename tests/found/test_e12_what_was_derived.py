@@ -334,21 +334,6 @@ def test_what_another_process_or_machine_is_making_is_left_until_it_is_old(tmp_p
     assert list(tmp_path.glob(".memorist-*")) == []
 
 
-def test_a_folder_whose_file_still_grows_is_left(tmp_path: Path) -> None:
-    """Such as that of an import: the folder itself does not change while the file does."""
-    folder = tmp_path / f".memorist-{files._machine()}-{os.getpid()}-abc.partial"
-    folder.mkdir()
-    growing = folder / "import.jsonl"
-    growing.write_text("unfinished")
-    os.utime(folder, (0, 0))
-    files.clear_leftovers([tmp_path])
-    assert growing.exists()
-    for each in (growing, folder):
-        os.utime(each, (0, 0))
-    files.clear_leftovers([tmp_path])
-    assert not folder.exists()
-
-
 def test_a_backup_that_is_being_made_survives_an_erasure(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     from memorist.store.sqlite import migrate
 

@@ -367,14 +367,28 @@ def test_an_import_that_is_still_read_looks_alive(client: Client, monkeypatch: p
     read, times = transfer.import_files, list[float]()
 
     def reads(memory: Memory, files: list[Source], **given: Any) -> transfer.Imported:
-        os.utime(files[0].path, (0, 0))
+        folder = files[0].path.parent
+        os.utime(folder, (0, 0))
         done = read(memory, files, **given)
-        times.append(files[0].path.stat().st_mtime)
+        times.append(folder.stat().st_mtime)
         return done
 
     monkeypatch.setattr(transfer, "import_files", reads)
     assert client("POST", "/v1/import", b"- Tea is at four", **{"content-type": "text/markdown"}).status == 200
     assert times[0] > time.time() - LONG
+
+
+def test_an_import_that_still_arrives_looks_alive(tmp_path: Path) -> None:
+    with served(tmp_path / "memory.db") as found:
+        head = f"POST /v1/import HTTP/1.1\r\nHost: 127.0.0.1:{found.client.port}\r\nContent-Length: 1000\r\n"
+        with socket.create_connection(("127.0.0.1", found.client.port), timeout=LONG) as talk:
+            talk.sendall(f"{head}Content-Type: text/markdown\r\n\r\n- Tea is at four\n".encode())
+            _until(lambda: len([*tmp_path.glob(".memorist-*/import.md")]) == 1)
+            time.sleep(0.1)
+            [folder] = tmp_path.glob(".memorist-*")
+            os.utime(folder, (0, 0))
+            talk.sendall(b"- Lunch is at noon\n")
+            _until(lambda: folder.stat().st_mtime > 0)
 
 
 def test_what_an_import_advises_is_of_http_and_of_no_shell(client: Client, tmp_path: Path) -> None:

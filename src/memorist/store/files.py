@@ -155,13 +155,7 @@ def _unfinished_in(folder: Path) -> list[Path]:
 def maker_is_gone(left: Path) -> bool:
     """Whether the process that was making it has ended or has not touched it for a long time. The latter matters because its
     number may have been reused, and numbers from other machines mean nothing here."""
-    return is_of_the_dead(left.name) or time.time() - _touched(left) >= UNFINISHED
-
-
-def _touched(left: Path) -> float:
-    """When it last changed, or something in it: the time of a folder says nothing about a file in it that grows."""
-    newest: float = max(each.stat().st_mtime for each in (left, *(left.iterdir() if left.is_dir() else ())))
-    return newest
+    return is_of_the_dead(left.name) or time.time() - left.stat().st_mtime >= UNFINISHED
 
 
 def is_of_the_dead(name: str) -> bool:

@@ -305,12 +305,13 @@ async def bring(body: AsyncIterator[bytes], type: str, query: str, visitor: Visi
             async for chunk in body:
                 work.disk.must_have_room()
                 await asyncio.to_thread(spool.write, chunk)
+                _go_on(folder)
 
         def take() -> Reply:
             with work.memories.seen_by(visitor, project) as memory, _telling(str(file), name):
                 files = [Source(file, name, sent=True)]
                 done = transfer.import_files(
-                    memory, files, scope=scope, dry_run=dry_run, document=document, heard=partial(_read_on, file)
+                    memory, files, scope=scope, dry_run=dry_run, document=document, heard=partial(_go_on, folder)
                 )
                 work.files.wrote(memory)
                 return Reply.of(_called(plain(done), str(file), name))
@@ -318,9 +319,9 @@ async def bring(body: AsyncIterator[bytes], type: str, query: str, visitor: Visi
         return await work.lanes["long"].do(take)
 
 
-def _read_on(file: Path, read: int, size: int) -> None:
-    """Keeps the file of an import new while it is read, so that no process takes it for what a crash left."""
-    os.utime(file)
+def _go_on(folder: str, *read: int) -> None:
+    """Keeps the folder of an import new while its file grows and is read, so that nobody takes it for what a crash left."""
+    os.utime(folder)
 
 
 def _must_write(work: Work, visitor: Visitor, project: str | None, scope: str | None) -> None:
