@@ -20,7 +20,6 @@ from memorist.remember.edit import archived
 from memorist.store.where import Where
 from memorist.surfaces import settings
 from memorist.surfaces.cli import watch
-from memorist.surfaces.cli.screen import Screen
 from memorist.surfaces.cli.verbs import Place
 from memorist.surfaces.cli.watch import times
 from memorist.testing import MovableClock
@@ -325,7 +324,7 @@ def test_the_watch_comes_to_an_end_with_jobs_that_think_longer_than_a_piece(
         monkeypatch.setattr(watch, "opened", lambda place: nullcontext(memory))
         stop = threading.Event()
         monkeypatch.setattr(stop, "is_set", lambda: next(rounds) < 0)
-        watch._look_after(Place(), {}, Screen.of(False), stop)
+        watch._look_after(Place(), {}, stop)
         assert all(job.seen for job in slow)
 
 
@@ -333,11 +332,11 @@ def test_the_watch_outlives_a_day_on_which_nothing_can_be_done(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setenv("MEMORIST_OFF", "1")
-    watched = Place(str(tmp_path / "memory.db")), {}, Screen.of(False), threading.Event()
-    watch._try(*watched)  # type: ignore[arg-type]
+    watched = Place(str(tmp_path / "memory.db")), {}, threading.Event()
+    watch._try(*watched)
     assert "memory is off" in capsys.readouterr().err
     monkeypatch.delenv("MEMORIST_OFF")
-    watch._try(*watched)  # type: ignore[arg-type]
+    watch._try(*watched)
     assert "memory is off" not in capsys.readouterr().err
 
 
