@@ -109,6 +109,7 @@ class Client:
 
 
 CODEX_WORDS = ("codex", "exec", "--skip-git-repo-check", "--dangerously-bypass-hook-trust")
+PINNED = "Deploys go through the blue pipeline"
 COMPACTING = ("-c", "model_auto_compact_token_limit=5")
 COMPACTION = {"gemini": "PreCompress", "opencode": "experimental.session.compacting"}
 OPENCODE_WORDS = ("opencode", "run", "--format", "json")
@@ -284,7 +285,8 @@ def whole_life(scene: Scene) -> None:
     )
     first = two_sessions(scene)
     tool_call(scene)
-    commanded(scene)
+    commanded(scene)  # before a start tells something, which Gemini CLI puts in front of a command
+    told_once(scene)
     if client.name == "claude-code":  # the others name the folder in which they were started
         elsewhere(scene)
     resumed(scene, first)
@@ -314,6 +316,19 @@ def two_sessions(scene: Scene) -> str:
     _, sent = scene.say(scene.client.words, "which database does staging run?")
     scene.check("Postgres 16" in sent and "project_memory" in sent, "the second gets it in what it sends", sent[-3000:])
     return found[1] if found else ""
+
+
+def told_once(scene: Scene) -> None:
+    """What is pinned stands once in each request, however a session began and whatever its prompt asks for."""
+    number = scene.memorist("remember", PINNED, "--kind", "decision").split("[id:")[1].split("]")[0]
+    scene.memorist("pin", number)
+    before = len(scene.model.asked)
+    printed, _ = scene.say(scene.client.words, "How do the deploys go, through which pipeline?")
+    found = SESSION.search(printed)
+    scene.say(scene.client.resume(found[1] if found else ""), "And what is the second step of that pipeline?")
+    times = [json.dumps(body).count(PINNED) for body in scene.model.asked[before:]]
+    scene.check({*times} == {1}, "what is pinned is told once, also where a session is resumed", f"{times}")
+    scene.memorist("forget", number)
 
 
 def tool_call(scene: Scene) -> None:
