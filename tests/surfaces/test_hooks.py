@@ -81,6 +81,38 @@ def test_a_sentence_is_told_once_whichever_memory_has_it(work: Path) -> None:
     )
 
 
+def test_what_was_turned_back_is_told_again(work: Path) -> None:
+    asked = {"prompt": "which build server do we use?"}
+    say("The build server is Jenkins")
+    assert "Jenkins" in told("claude-code", "UserPromptSubmit", **asked)
+    for name in ("Argo", "Jenkins"):
+        with Memory() as memory:
+            memory.revise(1, f"The build server is {name}")
+        assert name in told("claude-code", "UserPromptSubmit", **asked)
+
+
+def test_another_sign_is_another_statement(work: Path) -> None:
+    say("The alarm of the queue is at latency > 5 s", pinned=True)
+    assert "latency" in told("claude-code", "SessionStart", source="startup")
+    say("The alarm of the queue is at latency < 5 s")
+    assert "latency" in told(
+        "claude-code", "UserPromptSubmit", prompt="when is the alarm of the queue, at which latency?"
+    )
+
+
+@pytest.mark.parametrize(("client", "source"), [("gemini", "resume"), ("claude-code", "startup"), ("codex", "clear")])
+def test_an_agent_that_begins_without_what_it_was_told_is_told_again(client: str, source: str, work: Path) -> None:
+    hooks_of = CLIENTS[client].hooks
+    assert hooks_of is not None
+    say("Staging runs Postgres 16")
+    asked = {"prompt": "which database does staging run?"}
+    told(client, hooks_of.events["start"], source="startup")
+    assert "Postgres" in told(client, hooks_of.events["prompt"], **asked)
+    assert told(client, hooks_of.events["prompt"], **asked) == ""
+    told(client, hooks_of.events["start"], source=source)
+    assert "Postgres" in told(client, hooks_of.events["prompt"], **asked)
+
+
 def test_what_a_helper_was_told_its_agent_was_not(work: Path) -> None:
     asked = {"prompt": "which pipeline do the deploys go through?"}
     assert told("claude-code", "SessionStart", source="startup") == ""
@@ -90,6 +122,7 @@ def test_what_a_helper_was_told_its_agent_was_not(work: Path) -> None:
     assert told("claude-code", "UserPromptSubmit", **asked) == ""
     with Memory() as memory:
         assert [line["client"] for line in receipts.told(memory, 9)] == ["claude-code", "claude-code helper"]
+        assert [line["moment"] for line in receipts.told(memory, 9)] == ["prompt", "helper"]
 
 
 def test_what_changed_is_shown_again(work: Path) -> None:

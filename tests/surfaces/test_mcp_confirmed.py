@@ -231,3 +231,12 @@ def test_a_question_about_many_is_about_what_they_were_when_they_were_left(
         pending = getattr(by(memory, "agent"), verb)(where={"number": {"$lte": 2}}).pending
         by(memory, "user").review(pending, decide="approve")
         assert memory.get(1).state == "active" and memory.get(2).state != "active"
+
+
+@pytest.mark.parametrize("mode", ERAS)
+def test_nobody_is_asked_about_what_is_erased_already(store: Path, mode: str) -> None:
+    with Memory(store) as memory:
+        by(memory, "user").erase(2)
+    person = Person(store)
+    answer = done(store, ("all", "memory_erase", {"id": 2}), mode, person)
+    assert person.asked == [] and "erased already" in str(answer.content) and "ask anew" not in str(answer.content)

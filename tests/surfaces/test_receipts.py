@@ -87,6 +87,21 @@ def test_what_an_answer_used_is_counted_when_its_transcript_is_read(
     assert told() == [used]
 
 
+def test_what_a_helper_is_told_takes_no_credit_from_its_agent(cli: Cli, work: Path) -> None:
+    with Memory() as memory:
+        memory.remember("Staging runs Postgres 16")
+        memory.remember("Indent with three spaces", kind="convention", pinned=True)
+    ask("s1")
+    given = {"session_id": "s1", "cwd": str(work), "agent_id": "a1"}
+    hooks.answer("claude-code", "SubagentStart", json.dumps(given).encode(), lambda document: None)
+    (work.parent / "s1.jsonl").write_text(answered("It is Postgres 16."))
+    all_day(work, prompt="thanks!")
+    with Memory() as memory:
+        verbs.read_transcripts(memory)
+        found = [(each["moment"], each["used"]) for each in receipts.told(memory, 9)]
+    assert ("prompt", [1]) in found and ("helper", []) in found
+
+
 def test_transcripts_are_read_without_a_page(cli: Cli, work: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (work.parent / "s1.jsonl").write_text(typed("Logs go to Loki."))
     ask("s1", "thanks!")

@@ -127,9 +127,8 @@ class _Erasure:
     held: list[str] = field(default_factory=list)  # ids of memories that a person has to agree to
 
     def all(self, ids: Sequence[str], report: Report) -> Report:
-        with (
-            nullcontext() if self.by.shown is None else self.by.writer.transaction()
-        ):  # what was confirmed goes as a whole
+        at_once = nullcontext() if self.by.shown is None else self.by.writer.transaction()
+        with at_once:  # what was confirmed goes as a whole
             for some in parts(ids, ERASED_AT_ONCE):
                 report = self._step(some, report)
         return report
@@ -243,7 +242,6 @@ class _Erasure:
     def _erasable(self, ids: Sequence[str], where: Where) -> tuple[list[Record], dict[str, str]]:
         who, found, left = where.access, [], {}
         for record in self.by.store.get(ids, where):
-            must_be_as_shown([record], self.by)
             if record.state == "erased":
                 left[record.id] = "it is erased already"
             elif not who.may_write(record.scope, record.home):
@@ -253,6 +251,7 @@ class _Erasure:
                 self.held.append(record.id)
             else:
                 found.append(record)
+        must_be_as_shown(found, self.by)
         return found, left
 
     def _held(self, record: Record) -> str | None:

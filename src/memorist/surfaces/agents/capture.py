@@ -31,11 +31,11 @@ from memorist.records import Record
 from memorist.remember.edit import LONGEST_ANSWER
 from memorist.store import captures
 from memorist.store.captures import Capture
-from memorist.store.nouns import RENDERED_AT_MOST
+from memorist.store.nouns import RENDERED_AT_MOST, Receipt
 from memorist.store.where import Order, Where
 from memorist.surfaces import settings
 from memorist.surfaces.agents import problems
-from memorist.surfaces.agents.moments import SURFACE
+from memorist.surfaces.agents.moments import HELPER, SURFACE
 from memorist.text.twins import CITED
 
 # Agents, and the importers that read their transcripts.
@@ -133,11 +133,16 @@ def _uses_counted(memory: Memory, capture: Capture) -> Capture:
 def _count_uses(memory: Memory, session: str, answers: list[Record]) -> None:
     agent, until = memory.through(replace(memory.access, origin="agent")), datetime.max.replace(tzinfo=UTC)
     told = memory._tools.store.receipts(memory.space, RENDERED_AT_MOST, session=session) if answers else []
-    for line in filter(lambda line: line.ids, told):  # newest first
+    for line in filter(_is_told_to_agent, told):  # newest first
         said, until = _answers_to(line.at, until, answers), line.at
         with suppress(NotFound):  # some of it was erased since
             if said:
                 agent.used(line.id, said[-LONGEST_ANSWER:])
+
+
+def _is_told_to_agent(line: Receipt) -> bool:
+    """Whether the agent itself was told something: what its helpers answer is not recorded."""
+    return bool(line.ids) and not line.actor.endswith(HELPER)
 
 
 def _answers_to(told: datetime, until: datetime, answers: list[Record]) -> str:

@@ -55,7 +55,7 @@ START = (
 BEFORE_ALL = datetime.min.replace(tzinfo=UTC)
 HELPER = " helper"  # behind the agent's name, in what is noted as told to its helpers
 ENDS = re.compile(r"[.!?…:;\]。！？]+(?=\s|$)|[。！？]|\n")  # of a sentence or a mark before it
-ESCAPED = re.compile(r"&(?:lt|gt|amp|quot|#\d+);")
+STATED = re.compile(r"\w+|[<>=≠≤≥+#%]+|(?<!\w)-(?=\w)")  # words, and marks that make another statement of them
 WITHOUT_TURNS = Profile("hook", turns=0)  # the agent has its own turns
 logging.getLogger("memorist").addHandler(logging.NullHandler())  # else warnings would show on the agent's screen
 
@@ -154,10 +154,12 @@ def _begun(memory: Memory, call: _Call) -> None:
 
 
 def _forgets(call: _Call) -> bool:
-    """Whether the agent has forgotten what it was told, or is about to. Most start again afterwards and give the
-    reason; Gemini CLI announces a compaction before every turn, and mostly does none."""
-    compacts = call.moment == "compact" and call.agent.name == "opencode"
-    return compacts or call.given.get("source") in ("compact", "clear")
+    """Whether the agent begins without what it was told in this session, or will. Gemini CLI announces a compaction before
+    every turn, and mostly does none."""
+    if call.moment == "start":
+        lasts = call.agent.hooks is not None and call.agent.hooks.lasts
+        return not lasts or call.given.get("source") in ("startup", "compact", "clear")
+    return call.moment == "compact" and call.agent.name == "opencode"
 
 
 def _leave(memory: Memory, call: _Call) -> None:
@@ -316,14 +318,18 @@ def _shown(memory: Memory, call: _Call) -> Callable[[Record], bool]:
         return lambda record: False
     when = {id: line.at for line in reversed(heard) for id in line.ids}  # the newest counts
     before = _last_start(heard) if call.moment == "start" else BEFORE_ALL
-    told = _words_of(heard)
-    return lambda record: (
-        record.times.updated <= max(before, when.get(record.id, before)) or _sentences(record.text) in told
-    )
+    told = [(line.at, _sentences(_unescaped(line.rendered["text"]))) for line in heard if line.rendered]
+
+    def shown(record: Record) -> bool:
+        last = max(before, when.get(record.id, before))
+        said = _sentences(record.text)
+        return record.times.updated <= last or any(at >= last and said in words for at, words in told)
+
+    return shown
 
 
-def _words_of(heard: Sequence[Receipt]) -> str:
-    return _sentences(ESCAPED.sub(" ", "\n".join(line.rendered["text"] for line in heard if line.rendered)))
+def _unescaped(text: str) -> str:
+    return text.replace("&lt;", "<").replace("&gt;", ">").replace("&amp;", "&")
 
 
 def _last_start(heard: Sequence[Receipt]) -> datetime:
@@ -331,10 +337,8 @@ def _last_start(heard: Sequence[Receipt]) -> datetime:
 
 
 def _knows_nothing(call: _Call) -> bool:
-    """Whether the agent has nothing of what hooks told this session before."""
-    begins = call.moment == "start" and (_forgets(call) or call.given.get("source") == "startup")
-    lasts = call.agent.hooks is not None and call.agent.hooks.lasts
-    return call.session is None or call.moment == "helper" or begins or (call.moment == "start" and not lasts)
+    """Whether the agent has nothing of what hooks told this session."""
+    return call.session is None or call.moment == "helper" or (call.moment == "start" and _forgets(call))
 
 
 def _heard(memory: Memory, call: _Call) -> Iterator[Receipt]:
@@ -350,5 +354,5 @@ def _heard(memory: Memory, call: _Call) -> Iterator[Receipt]:
 
 def _sentences(text: str) -> str:
     """The words of each sentence, between marks: `" | staging runs postgres | "`."""
-    found = (" ".join(re.findall(r"\w+", sentence.casefold())) for sentence in ENDS.split(text))
+    found = (" ".join(STATED.findall(sentence.casefold())) for sentence in ENDS.split(text))
     return f" | {' | '.join(filter(None, found))} | "

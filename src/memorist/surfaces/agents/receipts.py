@@ -18,7 +18,7 @@ from memorist.store.nouns import Diagnosis, Receipt
 from memorist.store.where import Where
 from memorist.surfaces.agents import install, problems, switches, trial
 from memorist.surfaces.agents.clients import CLIENTS, MEMORIST, Agent
-from memorist.surfaces.agents.moments import SURFACE
+from memorist.surfaces.agents.moments import HELPER, SURFACE
 
 LINES_READ = 10_000  # of the recall log, which has questions of all kinds
 
@@ -38,9 +38,15 @@ def _told(memory: Memory) -> Iterator[dict[str, Any]]:
             used = [each.number for each in records if store.key_use(use_key(line.id, each.id))]
             yield {
                 "receipt": line.id, "at": line.at, "client": line.actor, "session": line.session,
-                "moment": "prompt" if line.query else "start", "tokens": line.tokens,
+                "moment": _moment(line), "tokens": line.tokens,
                 "ids": [each.number for each in records], "used": used,
             }  # fmt: skip
+
+
+def _moment(line: Receipt) -> str:
+    if line.actor.endswith(HELPER):
+        return "helper"
+    return "prompt" if line.query else "start"
 
 
 def _lines(memory: Memory) -> Iterator[Receipt]:
