@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 
 from memorist.errors import Invalid, MemoristError, Refused
 from memorist.surfaces import settings
-from memorist.surfaces.agents import install, skills, splice
+from memorist.surfaces.agents import install, skills, splice, tables
 from memorist.surfaces.agents.clients import CLIENTS, Agent
 from surfaces.conftest import Cli
 
@@ -241,12 +241,53 @@ def test_what_is_no_longer_called_by_a_path_is_taken_out_as_ever(home: Path) -> 
     assert file.read_text() == COMMENTED
 
 
-@pytest.mark.parametrize("command", ["~/old/memorist", "/old/$X/memorist", "uvx memorist", "env /old/memorist"])
+@pytest.mark.parametrize("command", ["~/old/memorist", "/old/$X/memorist", "uvx memorist", "env A=1 memorist"])
 def test_what_only_a_shell_finds_counts_as_there(command: str, home: Path) -> None:
     file = home / ".claude" / "settings.json"
     file.write_text(json.dumps({"hooks": {"Stop": [{"hooks": [{"command": f"{command} hook claude-code Stop"}]}]}}))
     install.install(CLIENTS["claude-code"])
     assert f"{command} hook" in file.read_text()
+
+
+RENEWED = [
+    ("env MEMORIST_DB='/x y' /old/memorist", "env MEMORIST_DB='/x y' memorist"),
+    ("A=1 env -u B C=2 /old/uv run memorist", "A=1 env -u B C=2 memorist"),
+    ("/old/env A=1 uvx memorist", "env A=1 memorist"), ("/old/python -u -m memorist", "memorist"),
+    ("uv run --python 3.12 /old/memorist", "memorist"),
+]  # fmt: skip
+# They start it in another folder, or with variables that it would not have by name.
+KEPT = ["/old/uv --directory /x run memorist", "/old/uv run --env-file=/x memorist", "/old/uv run env A=1 memorist"]
+
+
+@pytest.mark.parametrize(("command", "after"), [*RENEWED, *((each, each) for each in KEPT)])
+def test_what_a_runner_sets_stays_where_a_program_is_gone(command: str, after: str, home: Path) -> None:
+    file = home / ".claude" / "settings.json"
+    file.write_text(json.dumps({"hooks": {"Stop": [{"hooks": [{"command": f"{command} hook claude-code Stop"}]}]}}))
+    told = [said for change in install.install(CLIENTS["claude-code"]) for said in change.told]
+    assert install.ours(splice.read(file.read_text(), file), "Stop", CLIENTS["claude-code"]) == [
+        f"{after} hook claude-code Stop"
+    ]
+    assert command not in KEPT or any("uninstall` removes it" in said for said in told)
+
+
+@pytest.mark.parametrize(("words", "after"), [
+    (["env", "MEMORIST_DB=/x", "/old/memorist", "mcp"], ["env", "MEMORIST_DB=/x", "memorist", "mcp"]),
+    (["/old/env", "MEMORIST_DB=/x", "/old/uvx", "memorist", "mcp"], ["env", "MEMORIST_DB=/x", "memorist", "mcp"]),
+    *(([*each.split(), "mcp"], [*each.split(), "mcp"]) for each in KEPT),
+])  # fmt: skip
+def test_a_server_whose_program_is_gone_keeps_its_store(words: list[str], after: list[str], home: Path) -> None:
+    gemini, codex = home / ".gemini" / "settings.json", home / ".codex" / "config.toml"
+    opencode = home / ".config" / "opencode" / "opencode.json"
+    opencode.parent.mkdir(parents=True)
+    gemini.write_text(json.dumps({"mcpServers": {"memorist": {"command": words[0], "args": words[1:]}}}))
+    codex.write_text(f"[mcp_servers.memorist]\ncommand = {json.dumps(words[0])}\nargs = {json.dumps(words[1:])}\n")
+    opencode.write_text(json.dumps({"mcp": {"memorist": {"type": "local", "command": words}}}))
+    for name in ("gemini", "codex", "opencode"):
+        install.install(CLIENTS[name], hooks=False)
+    wanted = {"command": after[0], "args": after[1:]}
+    assert json.loads(gemini.read_text())["mcpServers"]["memorist"] == wanted
+    assert tables.read(codex.read_text(), codex)["mcp_servers"]["memorist"] == wanted
+    assert json.loads(opencode.read_text())["mcp"]["memorist"]["command"] == after
 
 
 @pytest.mark.parametrize(("name", "path", "text"), [
@@ -283,12 +324,19 @@ HOOK = "hook claude-code Stop"
 SPELT = (
     f"uvx memorist {HOOK}", f"uvx -q --from 'memorist[mcp]' memorist@latest {HOOK}", f"/opt/bin/uv tool run memorist {HOOK}",
     f"python3.11 -m memorist {HOOK}", f"MEMORIST_DB=/x NOTE='a b' memorist {HOOK}", f"env A=1 memorist {HOOK} --plugin",
+    f"uv --directory '/my src' run --extra mcp memorist {HOOK}", f"uv run --env-file .env -m memorist {HOOK}",
+    f"uvx --index-url https://x -f /y memorist {HOOK}", f"python -u -X dev -m memorist {HOOK}", f"python -Im memorist {HOOK}",
+    f"env -u HOME -i A=1 uvx --from=memorist memorist {HOOK}", f"pipx --verbose run --spec memorist==1 memorist {HOOK}",
+    f"uv tool run --from memorist[mcp] memorist {HOOK}",
     f'"/opt/my tools/memorist" {HOOK}', f"/opt/my\\ tools/memorist {HOOK}", f'"C:\\my tools\\memorist.exe" {HOOK}',
 )  # fmt: skip
 FOREIGN = (
     f"echo memorist {HOOK}", f"echo 'memorist {HOOK}'", f"env echo memorist {HOOK}", f"A=1 my-memorist {HOOK}",
     f"uvx --with memorist other {HOOK}", f"./memorist-wrapper {HOOK}", "memorist recall hook claude-code",
-    "memorist hook codex Stop",
+    "memorist hook codex Stop", f"uv --directory memorist run other {HOOK}", f"uv pip install memorist {HOOK}",
+    f"uvx --index-url memorist other {HOOK}", f"uv --directory /x memorist {HOOK}", f"python -u memorist {HOOK}",
+    f"python x.py -m memorist {HOOK}", f"python -m pytest memorist {HOOK}", f"python -c x -m memorist {HOOK}",
+    f"env -u memorist other {HOOK}", f"uv run python memorist {HOOK}", f"pipx install memorist {HOOK}",
 )  # fmt: skip
 
 
@@ -306,6 +354,8 @@ def test_a_hook_of_ours_is_known_however_it_is_spelt(command: str, home: Path) -
 
 @pytest.mark.parametrize(("words", "ours"), [
     (["uvx", "memorist", "mcp"], True), (["/opt/my tools/memorist", "mcp"], True), (["npx", "memorist", "mcp"], False),
+    (["uv", "--directory", "/my src", "run", "memorist", "mcp"], True), (["python", "-u", "-m", "memorist", "mcp"], True),
+    (["docker", "run", "memorist", "mcp"], False), (["uv", "--directory", "memorist", "run", "other", "mcp"], False),
 ])  # fmt: skip
 def test_a_server_of_ours_is_known_however_it_is_spelt(words: list[str], ours: bool, home: Path) -> None:
     file = home / ".gemini" / "settings.json"

@@ -1,12 +1,15 @@
 """What an end had no time to weigh: the next recovery of sessions weighs it, else upkeep, and nobody is asked twice."""
 
+from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
 
 import pytest
 
 from memorist import Memory
-from memorist.session import close
+from memorist.access import access_for
+from memorist.session import close, weighing
+from memorist.store.nouns import TRIED
 from memorist.testing import MovableClock
 
 WISH = "Remember: the release manager is Dana."
@@ -114,3 +117,46 @@ def test_what_comes_while_it_is_weighed_is_not_taken_for_weighed(
     assert asked(typed) == ["the release manager is Dana."]
     typed.upkeep()
     assert "staging is rebuilt on Mondays." in asked(typed)
+
+
+def left(memory: Memory) -> list[Any]:
+    runs = memory._tools.store.runs(memory.space, state="running")
+    return [dict(run.checkpoint) for run in runs if run.job.startswith("weighing ")]
+
+
+@pytest.fixture
+def zeus(memory: Memory, clock: MovableClock) -> Iterator[Memory]:
+    """Another project of the same store, or what the first is called later."""
+    with Memory(memory.status()["store"], project="zeus", clock=clock) as zeus:
+        yield zeus.through(replace(zeus.access, origin="recorded"))
+
+
+def move(how: str, old: Memory, new: Memory) -> None:
+    person = new.through(replace(access_for("admin", new.project.scope), origin="user"))
+    getattr(person, how)(old.project.scope, new.project.scope)
+
+
+@pytest.mark.parametrize("how", ["rename_project", "merge_project"])
+def test_a_project_that_has_another_name_by_then_is_weighed_once(
+    how: str, typed: Memory, zeus: Memory, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    cut_off(typed, monkeypatch)
+    if how == "merge_project":
+        cut_off(zeus, monkeypatch, session="s2", said="Remember: staging is rebuilt on Mondays.")
+    move(how, typed, zeus)
+    assert sessions_report(zeus, dry_run=True) == ["findings wait to be weighed (projects: 1)"]
+    assert sessions_report(zeus) == ["findings that waited were weighed"]
+    assert "the release manager is Dana." in asked(zeus)
+    assert left(zeus) == [] and sessions_report(zeus) == []
+
+
+def test_a_renamed_project_that_is_cut_off_again_waits_for_upkeep_too(
+    typed: Memory, zeus: Memory, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    cut_off(typed, monkeypatch)
+    move("rename_project", typed, zeus)
+    looks = iter([False])  # there is time to begin, and then no more
+    weighing.weigh_left(zeus._caller, zeus.design.promotion, lambda: next(looks, True), again=False)
+    assert [run.get(TRIED) for run in left(zeus)] == [True]
+    assert weighing.left(zeus._caller, zeus.design.promotion, again=False) == []
+    assert sessions_report(zeus) == ["findings that waited were weighed"] and left(zeus) == []
