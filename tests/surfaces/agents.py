@@ -136,6 +136,11 @@ UNREADABLE: list[tuple[Any, list[Any], int]] = [  # what is sent, the ids under 
     (frame("tools/list", [], id=9), [9], INVALID_REQUEST),  # type: ignore[arg-type]
     (b'{"jsonrpc":"2.0","id":"\\ud800","method":"tools/list"}', [None], PARSE_ERROR),
     ([frame("tools/list", id=7), frame("tools/list", id=8)], [7, 8], INVALID_REQUEST),
+    (b'{"jsonrpc":"2.0","id":1e400,"method":"tools/list"}', [None], INVALID_REQUEST),  # a number that JSON cannot say
+    (b'{"jsonrpc":"2.0","id":NaN,"method":"tools/list"}', [None], INVALID_REQUEST),
+    (b'{"jsonrpc":"2.0","id":1e400,"method":"tools/list"', [None], PARSE_ERROR),
+    ([frame("tools/list", id=n) for n in range(101)], [None], INVALID_REQUEST),  # too many to be answered one by one
+    (b'[{"jsonrpc":"2.0","id":7,"method":"tools/list"},', [None], PARSE_ERROR),
     (b"what is this?", [None], PARSE_ERROR),
     (b"42", [None], INVALID_REQUEST),
 ]  # fmt: skip

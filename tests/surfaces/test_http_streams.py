@@ -24,6 +24,8 @@ from memorist import Memory
 from memorist.files import transfer
 from memorist.files.items import index
 from memorist.files.sources import Source
+from memorist.session import lease
+from memorist.surfaces import wire
 from memorist.surfaces.http import more
 from memorist.surfaces.http.guard import ServerLimits
 from memorist.surfaces.http.keys import KeyRing
@@ -715,6 +717,57 @@ def test_those_who_wait_for_one_session_leave_the_others_alone(tmp_path: Path) -
         with Memory(tmp_path / "memory.db", project="atlas") as other, other.session("busy1"):
             opened = found.client("POST", "/v1/sessions", {"id": "busy1", "wait": 1})
             assert opened.code == "store_unavailable"  # and not busy: the places are free again
+
+
+def test_a_request_comes_in_its_turn_where_others_keep_taking_a_session(tmp_path: Path) -> None:
+    """Two programs alternate: one holds it, the other waits for it."""
+    held, over = list[int](), threading.Event()
+
+    def alternate(number: int) -> None:
+        with Memory(tmp_path / "memory.db", project="atlas") as memory:
+            while not over.is_set():
+                session = memory.session("busy1", wait=LONG)
+                held.append(number)
+                over.wait(0.5)
+                session.leave()
+
+    with served(tmp_path / "memory.db", project="atlas") as found, ThreadPoolExecutor(2) as pool:
+        writing = [pool.submit(alternate, number) for number in range(2)]
+        try:
+            _until(lambda: len(held) > 2)
+            before = len(held)
+            assert found.client("POST", "/v1/sessions", {"id": "busy1", "wait": 6}).status == 200
+            assert len(held) <= before + 3
+        finally:
+            over.set()
+        for each in writing:
+            each.result(LONG)
+
+
+def test_a_wait_for_a_session_that_ends_gives_its_place_back(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    db = tmp_path / "memory.db"
+    with (
+        served(db, project="atlas") as found,
+        Memory(db, project="atlas") as other,
+        ThreadPoolExecutor(1) as pool,
+        other.session("busy1") as held,
+    ):
+
+        def queue() -> lease.Waiting:
+            by = other._caller
+            return lease._waiting(lease.current(held._name.job(by), by), by.now())
+
+        said = pool.submit(found.client, "POST", "/v1/sessions", {"id": "busy1", "wait": 1})
+        _until(lambda: len(queue()) == 1)
+        assert said.result(LONG).code == "store_unavailable" and queue() == []
+        said = pool.submit(found.client, "POST", "/v1/sessions", {"id": "busy1"})
+        _until(lambda: len(queue()) == 1)
+        [place] = queue()
+        time.sleep(1)
+        assert queue() == [place]
+        with monkeypatch.context() as broken:
+            broken.setattr(wire, "call", lambda *_: 1 / 0)  # its next try ends before it comes to wait again
+            assert said.result(LONG).status == 500 and queue() == []
 
 
 def test_a_wait_for_a_session_ends_when_it_was_said_to(tmp_path: Path) -> None:

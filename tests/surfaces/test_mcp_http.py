@@ -4,8 +4,10 @@ import http.client
 import json
 import os
 import signal
+import socket
 import subprocess
 import sys
+import threading
 import time
 import urllib.error
 import urllib.request
@@ -279,10 +281,36 @@ def test_what_cannot_be_read_is_refused_as_on_standard_input(
     headers = {"content-type": "application/json", "accept": "application/json, text/event-stream"}
     got = client("POST", "/mcp", sent if isinstance(sent, bytes) else json.dumps(sent).encode(), **headers)
     assert (got.status, got.headers["content-type"]) == (400, "application/json")
-    told = got.json if isinstance(got.json, list) else [got.json]
-    assert [(each["id"], each["error"]["code"]) for each in told] == [(id, code) for id in ids]
-    assert all(" send " in each["error"]["message"] and "pydantic" not in str(each) for each in told)
+    assert (got.json["id"], got.json["error"]["code"]) == (ids[0] if len(ids) == 1 else None, code)
+    assert " send " in got.json["error"]["message"] and "pydantic" not in str(got.json) and b"NaN" not in got.body
     assert opened(client).status == 200
+
+
+def test_a_batch_is_refused_once_and_a_large_one_in_a_thread(
+    client: HttpClient, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    threads = list[str]()
+    refusal = mounted.refusal
+    monkeypatch.setattr(
+        mounted, "refusal", lambda body: (threads.append(threading.current_thread().name), refusal(body))[1]
+    )
+    for many in (2, 50_000):
+        got = client("POST", "/mcp", [{"id": n} for n in range(many)])
+        assert (got.status, got.json["id"], got.json["error"]["code"]) == (400, None, INVALID_REQUEST)
+        assert len(got.body) < 1000
+    assert client("POST", "/mcp", [frame("tools/list", id=7)]).json["id"] == 7
+    assert threads[0] == threads[2] != threads[1]
+
+
+def test_a_client_that_leaves_within_its_body_is_not_refused(tmp_path: Path) -> None:
+    with served(tmp_path / "memory.db") as found:
+        with socket.create_connection(("127.0.0.1", found.client.port)) as talk:
+            head = f"POST /mcp HTTP/1.1\r\nHost: 127.0.0.1:{found.client.port}\r\ncontent-length: 100\r\n\r\n"
+            talk.sendall(head.encode() + b'{"jsonrpc"')
+            until(lambda: found.server._application.work.calls.taken.total() == 1)
+        until(lambda: not found.server._application.work.calls.taken.total())
+        figures = found.client("GET", "/metrics").body.decode()
+    assert 'route="/mcp",status="400"' not in figures
 
 
 @pytest.fixture(scope="module")

@@ -1,5 +1,7 @@
 """Whether a lease still lasts is asked of the clock after it was read, however long somebody waited to read it."""
 
+import subprocess
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -8,7 +10,8 @@ import pytest
 
 from memorist import Memory
 from memorist.session.close import left_open
-from memorist.session.lease import Lease
+from memorist.session.lease import LENGTH, Lease
+from memorist.store.files import maker
 
 pytestmark = pytest.mark.covers("W4-3")
 
@@ -47,3 +50,18 @@ def test_a_session_that_is_left_just_now_is_not_taken_for_an_old_one(monkeypatch
 
         monkeypatch.setattr(by.store, "runs", runs)
         assert list(left_open(by)) == [] and left
+
+
+def test_the_place_of_a_program_that_ended_while_it_waited_is_free() -> None:
+    ended = subprocess.Popen([sys.executable, "-c", ""])
+    ended.wait()
+    machine = maker().rpartition("-")[0]
+    with Memory(":memory:") as memory:
+        by = memory._caller
+        held, waiting, last = (Lease("session x", "session x", by) for _ in range(3))
+        waiting.owner = f"{machine}-{ended.pid}-0123456789abcdef"
+        held.take(1, "queue")
+        assert not waiting._claim("queue", by.now() + LENGTH)
+        held.give_back(over=False)
+        last.take(1, "queue")
+        assert last.hold()

@@ -3,17 +3,19 @@
 A lease lasts fifteen minutes, and the writer renews it while writing. After that anyone can take it, and at once if its
 holder was a process of this machine that has ended. A writer that finds it taken waits in a queue of at most ten, in
 order of arrival, gives up at once (`drop`), or takes it over (`interrupt`); the holder then learns of it at its next
-write. In a server, whose threads are few, it waits in short tries instead, and leaves the thread in between. The run does
-not name the session, only a digest of its name: erasing a session must leave no trace of it.
+write. In a server, whose threads are few, it waits in short tries instead, and in between leaves the thread but keeps
+its place in the queue. The run does not name the session, only a digest of its name: erasing a session must leave no
+trace of it.
 """
 
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from contextvars import ContextVar
 from dataclasses import field, replace
 from datetime import datetime, timedelta
 from secrets import token_hex
+from typing import NoReturn
 
 from memorist import checks
 from memorist.errors import Conflict, StoreUnavailable
@@ -27,29 +29,62 @@ LENGTH = timedelta(minutes=15)
 RENEWED = timedelta(minutes=1)  # a lease older than this is renewed
 MOST_WAITING = 10
 FIRST_LOOK, LAST_LOOK = 0.01, 0.25  # seconds between two looks at a taken lease
-TRY = 0.25  # seconds that one of several tries waits
+TRY = 0.25  # seconds that the first of several tries waits; the later ones look once
 BUSY = ("queue", "drop", "interrupt")
 NOBODY = ""  # the owner of a lease that was given back
 RECORD, WAITING = "record", "waiting"  # keys in a run's checkpoint: the id of the session's record, and the queue
 Waiting = list[tuple[str, datetime]]  # who waits, and until when
-_first_try: ContextVar[float | None] = ContextVar("first_try", default=None)
+_tries: ContextVar["Tries | None"] = ContextVar("tries", default=None)
 
 
 class StillHeld(StoreUnavailable):
     """Another writer has the session. Nothing was begun, and there is time for another try."""
 
-    session = ""  # which one, so that those who wait for it can be counted
+
+class NoPlace(StillHeld):
+    """So many wait for the session that there is no place to wait for another try."""
+
+
+@dataclass(slots=True)
+class Tries:
+    """One wait in several tries: when it began, by `time.monotonic`, and the places in queues that it keeps between them."""
+
+    since: float = field(default_factory=time.monotonic)
+    places: dict[str, "Lease"] = field(default_factory=dict)  # by what is waited for
+
+    def begin(self, lease: "Lease") -> float:
+        """Gives a lease the place that an earlier try took. Returns the seconds that this try waits."""
+        before = self.places.get(lease.of)
+        self.places[lease.of] = lease
+        if before is None:
+            return TRY
+        lease.owner = before.owner
+        return 0.0
+
+    def leave(self) -> None:
+        """Leaves all queues."""
+        while self.places:
+            _, lease = self.places.popitem()
+            with suppress(StoreUnavailable):  # then the place goes when its time is over
+                lease.leave_queue()
 
 
 @contextmanager
-def trying(since: float) -> Iterator[None]:
-    """Whoever waits for a lease in here gives up soon, and raises `StillHeld` while the wait that began at `since`, by
-    `time.monotonic`, is not over."""
-    before = _first_try.set(since)
+def trying(tries: Tries) -> Iterator[None]:
+    """Whoever waits for a lease in here gives up soon, and raises `StillHeld` while the whole wait is not over. Until it
+    is, and however else it ends, it keeps its place in the queue."""
+    before = _tries.set(tries)
     try:
         yield
+    except StillHeld:
+        raise
+    except BaseException:
+        tries.leave()
+        raise
+    else:
+        tries.leave()
     finally:
-        _first_try.reset(before)
+        _tries.reset(before)
 
 
 class Lapsed(Conflict):
@@ -65,28 +100,34 @@ class Lease:
     by: Caller
     owner: str = field(default_factory=lambda: f"{maker()}-{token_hex(8)}")
 
+    @property
+    def of(self) -> str:
+        """What it is the lease of, in the whole store."""
+        return f"{self.by.access.space}/{self.job}"
+
     def take(self, wait: float, busy: str) -> None:
         """Waits until it is ours; raises `StoreUnavailable` if that does not happen in time."""
         checks.one_of(busy, "busy", BUSY)
-        now, since = time.monotonic(), _first_try.get()
-        end = (now if since is None else since) + checks.seconds(wait, "wait")
-        until = end if since is None else min(end, now + TRY)
-        give_up, pause = self.by.now() + timedelta(seconds=until - now), FIRST_LOOK
+        now, tries = time.monotonic(), _tries.get()
+        end = (now if tries is None else tries.since) + checks.seconds(wait, "wait")
+        until = end if tries is None else min(end, now + tries.begin(self))
+        give_up, pause = self.by.now() + timedelta(seconds=end - now), FIRST_LOOK
         while not self._is_next() or not self._claim(busy, give_up):
             left = until - time.monotonic()
             if busy == "drop" or left <= 0:
-                self._leave_queue()
-                raise self._held(again=busy == "queue" and until < end)
+                self._stop(again=busy == "queue" and until < end)
             time.sleep(min(pause, left))
             pause = min(2 * pause, LAST_LOOK)
+        if tries is not None:
+            tries.places.pop(self.of)
 
-    def _held(self, again: bool) -> StoreUnavailable:
+    def _stop(self, again: bool) -> NoReturn:
+        """Stops waiting, and keeps the place only if another try follows."""
         said = f"{self.called} is held by another writer; wait longer, or take it over with busy='interrupt'"
-        if not again:
-            return StoreUnavailable(said)
-        held = StillHeld(said)
-        held.session = f"{self.by.access.space}/{self.job}"
-        return held
+        if again:
+            raise StillHeld(said)
+        self.leave_queue()
+        raise StoreUnavailable(said)
 
     def hold(self) -> bool:
         """Whether it is still ours, which every write checks; renews it if it is old. False if it expired or was given
@@ -156,10 +197,11 @@ class Lease:
 
     def _join_queue(self, run: Run, others: Waiting, give_up: datetime) -> None:
         if len(others) >= MOST_WAITING:
-            raise StoreUnavailable(f"{len(others)} writers wait for {self.called} already; try again later")
+            full = StoreUnavailable if _tries.get() is None else NoPlace
+            raise full(f"{len(others)} writers wait for {self.called} already; try again later")
         self._save(_with_queue(run, [*others, (self.owner, give_up)]))
 
-    def _leave_queue(self) -> None:
+    def leave_queue(self) -> None:
         now = self.by.now()
         with self.by.writer.transaction():
             run = current(self.job, self.by)
@@ -197,6 +239,7 @@ def _with_queue(run: Run, waiting: Waiting) -> Run:
 
 
 def _waiting(run: Run | None, now: datetime) -> Waiting:
-    """Those in the queue who have not given up, in order."""
+    """Those in the queue who have neither given up nor ended, in order."""
     queue = run.checkpoint.get(WAITING, []) if run is not None else []
-    return [(owner, until) for owner, micros in queue if (until := from_micros(micros)) > now]
+    there = [(owner, until) for owner, micros in queue if (until := from_micros(micros)) > now]
+    return [each for each in there if not is_of_the_dead(each[0])]

@@ -50,7 +50,7 @@ READS_NOTES = ("receipt", "log", "status")  # of the verbs that are quick, and w
 GATHERINGS = 2  # threads that take what waits together: while one computes vectors, the other writes
 MOST_TOGETHER = 8  # requests of one transaction: others wait for it, and as many get vectors of a slow model at once
 DISK_LOOK = 1.0  # seconds between two looks at the disk
-LONGEST_PAUSE = 1.0  # seconds between two tries to open a session that another writer has
+PAUSE = 0.25  # seconds between two tries to open a session: whoever is first in its queue holds up the others
 HEALTH_LOOK = 1.0  # seconds for which an answer about health stays valid
 log = logging.getLogger("memorist.http")
 
@@ -108,37 +108,26 @@ class WorkLane:
 
 @dataclass(slots=True)
 class SessionLane(WorkLane):
-    """The lane of what another writer of a session may hold up. Between two tries it takes a place and no thread; for
-    one session only a few wait, so that there are places for others."""
-
-    held: Counter[str] = field(default_factory=Counter)  # how many wait for a session
+    """The lane of what another writer of a session may hold up. Between two tries it takes a place and no thread, and
+    keeps its turn; the queue of one session is short, so that there are places for others."""
 
     def _begun(self, work: Callable[[], T]) -> "asyncio.Future[T]":
         return asyncio.ensure_future(self._in_tries(work))
 
     async def _in_tries(self, work: Callable[[], T]) -> T:
-        began, pause, session = time.monotonic(), lease.TRY, Counter[str]()
+        tries = lease.Tries()
 
         def attempt() -> T:
-            with lease.trying(began):
+            with lease.trying(tries):
                 return work()
 
-        try:
-            while True:
-                try:
-                    return await asyncio.get_running_loop().run_in_executor(self.pool, attempt)
-                except lease.StillHeld as held:
-                    session = session or self._joined(held.session)
-                await asyncio.sleep(pause)
-                pause = min(2 * pause, LONGEST_PAUSE)
-        finally:
-            self.held -= session
-
-    def _joined(self, session: str) -> Counter[str]:
-        if self.held[session] >= lease.MOST_WAITING:
-            raise TurnedAway("busy", f"{lease.MOST_WAITING} requests wait for this session already; try again later", 1)
-        self.held[session] += 1
-        return Counter([session])
+        while True:
+            try:
+                return await asyncio.get_running_loop().run_in_executor(self.pool, attempt)
+            except lease.NoPlace as full:
+                raise TurnedAway("busy", str(full), 1) from None
+            except lease.StillHeld:
+                await asyncio.sleep(PAUSE)
 
 
 class Gathering(Generic[G, T]):

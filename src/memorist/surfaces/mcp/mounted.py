@@ -27,6 +27,8 @@ if TYPE_CHECKING:
 
 IDLE = 30 * 60.0  # seconds after which a session that nobody uses ends
 LOOK = 0.5  # seconds between two looks at the key of a stream
+LARGE = 256 << 10  # bytes of a body that is read in a thread
+LARGE_AT_ONCE = 2  # such bodies: read, each takes many times its size
 SESSION, SPOKEN, LAST = b"mcp-session-id", b"mcp-protocol-version", b"last-event-id"
 
 
@@ -101,7 +103,7 @@ class McpMount:
         places = SharedProjects(work, tools.reads_only(profile))
         door = McpDoor(places, profile, wrote=work.files.wrote)
         self._handle, self._running = over_http(door, work.limits.size, IDLE)
-        self._work = work
+        self._work, self._reading = work, asyncio.Semaphore(LARGE_AT_ONCE)
         self._sessions: dict[tuple[str | None, str], _Session] = {}  # by the name of their key and their id
         self.router = self  # where the HTTP server looks for the lifespan of a mounted application
 
@@ -114,7 +116,9 @@ class McpMount:
         try:
             if scope["method"] == "POST":  # which the SDK would refuse in its own words, without the id
                 body, receive = await _read(receive)
-                refused = refusal(body)
+                if body is None:  # the client is gone, and nobody is there to answer
+                    return
+                refused = await self._refusal(body)
                 if refused is not None:
                     await Reply(400, refused, {"content-type": JSON_TYPE}).sent(send)
                     return
@@ -122,6 +126,12 @@ class McpMount:
                 await (self._stream if listens else self._handle)(scope, receive, told)
         finally:
             give_back()
+
+    async def _refusal(self, body: bytes) -> bytes | None:
+        if len(body) <= LARGE:
+            return refusal(body)
+        async with self._reading:
+            return await asyncio.to_thread(refusal, body)
 
     @contextmanager
     def _kept(self, scope: Any, told: "_Told") -> Iterator[None]:
@@ -176,11 +186,14 @@ class McpMount:
         scope.cancel()
 
 
-async def _read(receive: Receive) -> tuple[bytes, Receive]:
-    """The whole body, whose size the guard limits, and a `receive` that gives it again."""
+async def _read(receive: Receive) -> tuple[bytes | None, Receive]:
+    """The whole body, whose size the guard limits, and a `receive` that gives it again. No body if the client went away
+    before its end."""
     parts, more = list[bytes](), True
     while more:
         message = await receive()
+        if message["type"] == "http.disconnect":
+            return None, receive
         parts.append(message.get("body", b""))
         more = message.get("more_body", False)
     body = b"".join(parts)

@@ -36,6 +36,7 @@ from mcp.shared.exceptions import MCPError
 from mcp.shared.message import SessionMessage
 from mcp_types.version import HANDSHAKE_PROTOCOL_VERSIONS, MODERN_PROTOCOL_VERSIONS
 from pydantic import ValidationError
+from pydantic_core import from_json
 
 from memorist import __version__
 from memorist.commands import SESSION_PARTS, VERBS, only_reads
@@ -487,26 +488,34 @@ class _Refused(types.JSONRPCError):
 
 
 def refusal(body: bytes) -> bytes | None:
-    """What to answer to the body of a request that is no message, where there are several ids a list; None if it is one."""
+    """What to answer to the body of a request that is no message: one refusal, under the id if there is just one; None if
+    it is a message."""
     wrong = _wrong(body)
     if wrong is None:
         return None
     error = {"code": wrong.code, "message": wrong.message}
-    ids = frames.ids_of(body.decode("utf-8", "replace")) or [None]
-    told = [{"jsonrpc": "2.0", "id": id, "error": error} for id in ids]
-    return json.dumps(told if len(told) > 1 else told[0]).encode()
+    ids = [id for id in frames.ids_of(body.decode("utf-8", "replace")) if id is not None]
+    return json.dumps({"jsonrpc": "2.0", "id": ids[0] if len(ids) == 1 else None, "error": error}).encode()
 
 
 def _wrong(line: str | bytes) -> types.ErrorData | None:
     """What is wrong with a line, or a body; None if it is a message."""
     try:
+        if line.lstrip()[:1] in ("[", b"["):  # no message, and its errors would hold it once for each kind of one
+            from_json(line)
+            return types.ErrorData(code=types.INVALID_REQUEST, message=NO_MESSAGE)
         read = types.jsonrpc_message_adapter.validate_json(line, by_name=False)
     except ValidationError as problem:
         told = problem.errors()[0]
         if told["type"] == "json_invalid":
-            said = f"{told['msg']}; send each message as one line of JSON"
-            return types.ErrorData(code=types.PARSE_ERROR, message=said)
+            return _unreadable(told["msg"])
         return types.ErrorData(code=types.INVALID_REQUEST, message=NO_MESSAGE)
+    except ValueError as problem:
+        return _unreadable(f"Invalid JSON: {problem}")
     if isinstance(read, types.JSONRPCNotification) and frames.has_id(line):  # a request whose id is invalid
         return types.ErrorData(code=types.INVALID_REQUEST, message=NO_MESSAGE)
     return None
+
+
+def _unreadable(because: str) -> types.ErrorData:
+    return types.ErrorData(code=types.PARSE_ERROR, message=f"{because}; send each message as one line of JSON")
