@@ -322,8 +322,13 @@ def _shown(memory: Memory, call: _Call) -> Callable[[Record], bool]:
 
     def shown(record: Record) -> bool:
         last = max(before, when.get(record.id, before))
-        said = _sentences(record.text)
-        return record.times.updated <= last or any(at >= last and said in words for at, words in told)
+        if record.times.updated <= last:
+            return True
+        since = [
+            words for at, words in told if at >= last and len(words) >= len(record.text)
+        ]  # a long text is not read
+        said = _sentences(record.text) if since else ""
+        return any(said in words for words in since)
 
     return shown
 
