@@ -20,6 +20,7 @@ from memorist.bus import Bus, read, written
 from memorist.design import Clock, Confirmer, Design, Reranker, Tools
 from memorist.errors import Invalid, MemoristError, Refused, StoreDamaged, StoreUnavailable
 from memorist.folder import Folder
+from memorist.fork import must_be_ours
 from memorist.kinds import KINDS, Kind, Kinds
 from memorist.models import rerank as second
 from memorist.models.chat import Chat
@@ -29,7 +30,6 @@ from memorist.project import Project
 from memorist.records import Context, Draft, Link, LinkKind, Outcome, Recall, Record, Reference, Report, Scope, now_utc
 from memorist.setup import Setup, check, models_of, own_rules, setup_for
 from memorist.store import calls, captures, checkouts, choices
-from memorist.store.fork import must_be_ours
 from memorist.store.meaning import Meaning
 from memorist.store.nouns import Diagnosis, Receipt
 from memorist.store.open import IN_RAM, open_store

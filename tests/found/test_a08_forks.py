@@ -2,6 +2,7 @@
 
 import os
 import signal
+import subprocess
 import sys
 import threading
 import time
@@ -14,9 +15,8 @@ import pytest
 import memorist
 from conftest import rounds
 from faults.processes import needs_fork
-from memorist import Memory
+from memorist import Memory, fork
 from memorist.errors import MemoristError, StoreUnavailable
-from memorist.store import fork
 from memorist.testing import MovableClock
 
 pytestmark = [needs_fork, pytest.mark.covers("A8", "P9")]
@@ -114,6 +114,15 @@ def test_a_child_forked_while_upkeep_is_at_work(tmp_path: Path) -> None:
             assert memory.recall("something new")
     with Memory(path) as memory:
         assert memory.audit().ok and [finding for finding in memory.doctor() if not finding.ok] == []
+
+
+@pytest.mark.parametrize("work", ["searching", "comparing", "surveying"])
+def test_a_child_forked_while_threads_are_inside_a_library_with_locks(work: str) -> None:
+    """RE2 left the child waiting for ever, and OpenBLAS even the parent, in the fork itself."""
+    program = Path(__file__).parents[1] / "faults" / "libraries.py"
+    several = {**os.environ, "OPENBLAS_NUM_THREADS": "2", "OMP_NUM_THREADS": "2"}
+    done = subprocess.run([sys.executable, program, work], timeout=60, capture_output=True, text=True, env=several)
+    assert (done.returncode, done.stdout, done.stderr) == (0, "30 children did their work\n", "")
 
 
 @pytest.mark.parametrize("name", ["m.db", "m.json", ":memory:"])

@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeVar
 
 from memorist.errors import Invalid, MemoristError, ModelUnavailable
+from memorist.fork import inside
 from memorist.lazy import dataclass
 from memorist.text.visible import quoted, visible
 
@@ -400,7 +401,9 @@ class StaticEmbedder:
             ids = table.tokens.ids(text)
             for start in range(0, len(ids), _AT_ONCE):
                 some = ids[start : start + _AT_ONCE]
-                out[row] += table.scales[some] @ table.rows[some, : self.dimension].astype(np.float32)
+                rows = table.rows[some, : self.dimension].astype(np.float32)
+                with inside:  # the linear algebra library starts threads for many tokens
+                    out[row] += table.scales[some] @ rows
         lengths = np.sqrt(np.einsum("ij,ij->i", out, out))[:, None]
         np.divide(out, lengths, out=out, where=lengths > 0)
         return out

@@ -15,6 +15,7 @@ from functools import cache, lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from memorist.fork import inside
 from memorist.models.embed import StaticEmbedder
 from memorist.text import toml
 from memorist.text.gist import OPENING, SELF, Difference, Gist, compared, gist, glance, other_thing
@@ -229,7 +230,9 @@ class Unstored:
         """The names of those most similar in meaning; all, if there are so few that there is no choice."""
         if len(self._names) <= most:
             return list(self._names)
-        cosines = self._table()[-UNSTORED_AT_MOST:] @ _vector(text)
+        table, vector = self._table()[-UNSTORED_AT_MOST:], _vector(text)
+        with inside:  # the linear algebra library starts threads for it
+            cosines = table @ vector
         best = cosines.argsort()[: -most - 1 : -1]
         return [self._names[-len(cosines) :][place] for place in best.tolist()]
 

@@ -10,12 +10,12 @@ without a blank only a few names are examined, so that a text consisting of noth
 
 import math
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from functools import lru_cache
-from typing import Any
 
 from memorist.redact.formats import password
-from memorist.redact.scan import Found, compiled, set_of
+from memorist.redact.scan import Found, compiled, which_of
+from memorist.text.linear import Expression
 from memorist.text.patterns import regex
 
 FEWEST, LONGEST = 6, 200  # characters of a value
@@ -117,15 +117,15 @@ _PORT = regex(r"\d{1,5}(?:[/?#]|$)")
 
 
 @lru_cache(maxsize=1)
-def _names() -> tuple[Any, Any]:
+def _names() -> tuple[Expression, Callable[[bytes], list[int]]]:
     anywhere = rf"(?:{'|'.join(_HERE)})[^\s\x00]{{{FEWEST}}}"
-    return compiled(anywhere, captures=False, memory=32 << 20), set_of(_HERE)
+    return compiled(anywhere, captures=False, memory=32 << 20), which_of(_HERE)
 
 
 @lru_cache(maxsize=512)
 def _which(name: bytes) -> int:
     """The index of the first of `_HERE` that matches."""
-    return int(min(_names()[1].Match(name)))
+    return min(_names()[1](name))
 
 
 def named_in(data: bytes) -> Iterator[Found]:

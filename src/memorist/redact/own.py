@@ -18,6 +18,7 @@ from typing import Any, TypeVar
 from memorist.lazy import dataclass
 from memorist.redact.formats import RULES
 from memorist.redact.scan import Found, compiled
+from memorist.text.linear import Expression, Unusable
 from memorist.text.visible import quoted
 
 T = TypeVar("T")
@@ -31,8 +32,8 @@ _NAME = re.compile(r"[a-z0-9][a-z0-9-]{0,39}")
 class Own:
     """The usable rules of a user, and what is wrong with the others."""
 
-    rules: Sequence[tuple[str, Any]] = ()  # name and expression
-    allowed: Sequence[Any] = ()
+    rules: Sequence[tuple[str, Expression]] = ()  # name and expression
+    allowed: Sequence[Expression] = ()
     problems: tuple[str, ...] = ()
 
     def found(self, data: bytes) -> list[Found]:
@@ -94,9 +95,7 @@ def _is_named(name: str, problems: list[str]) -> bool:
     return False
 
 
-def _compiled(pattern: object, what: str, problems: list[str]) -> Any:
-    import re2  # type: ignore[import-untyped]
-
+def _compiled(pattern: object, what: str, problems: list[str]) -> Expression | None:
     if not isinstance(pattern, str) or not pattern:
         problems.append(f"{what} has no pattern; give it pattern = '…'")
     elif len(pattern) > LONGEST_PATTERN:
@@ -104,10 +103,8 @@ def _compiled(pattern: object, what: str, problems: list[str]) -> Any:
     else:
         try:
             expression = compiled(pattern, memory=MEMORY)
-        except re2.error as problem:
-            told = problem.args[0] if problem.args else ""
-            said = told.decode("utf-8", "replace") if isinstance(told, bytes) else str(told)
-            problems.append(f"{what} cannot be used: {said}; it must be RE2, and small")
+        except Unusable as problem:
+            problems.append(f"{what} cannot be used: {problem}; it must be RE2, and small")
             return None
         if expression.search(b"") is None:
             return expression

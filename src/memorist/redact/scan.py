@@ -7,47 +7,29 @@ that only asks a question would wait longer for them than for its answer.
 """
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import cached_property, lru_cache
 from operator import itemgetter
 from typing import Any, AnyStr
 
 from memorist.redact.formats import ALONE, EVERYWHERE, GLUED, TOGETHER, Rule
+from memorist.text import linear
+from memorist.text.linear import Expression
 
 SHORTEST = 16  # characters of a secret that has a shape of its own, in a row
 Found = tuple[str, int, int]  # type, start, end
 PLACE = itemgetter(1)
 
 
-def compiled(pattern: str, captures: bool = True, memory: int = 8 << 20) -> Any:
+def compiled(pattern: str, captures: bool = True, memory: int = 8 << 20) -> Expression:
     """An expression over bytes: UTF-8 is read byte by byte. Every secret begins and ends next to an ASCII character, so
     byte offsets convert to character offsets without rounding."""
-    import re2  # type: ignore[import-untyped]  # loaded where a text needs it: most questions do not
-
-    options = _options()
-    options.never_capture, options.max_mem = not captures, memory
-    return re2.compile(pattern.encode(), options)
+    return Expression(pattern.encode(), never_capture=not captures, max_mem=memory)
 
 
-def _options() -> Any:
-    import re2
-
-    options = re2.Options()
-    options.encoding, options.log_errors = re2.Options.Encoding.LATIN1, False
-    return options
-
-
-def set_of(patterns: Sequence[str]) -> Any:
-    """Determines which of these match somewhere in some bytes."""
-    import re2
-
-    options = _options()
-    options.max_mem = 64 << 20
-    which = re2.Set.MatchSet(options)
-    for pattern in patterns:
-        which.Add(pattern.encode())
-    which.Compile()
-    return which
+def which_of(patterns: Sequence[str]) -> Callable[[bytes], list[int]]:
+    """A function that says which of these match somewhere in some bytes."""
+    return linear.which_of([pattern.encode() for pattern in patterns], max_mem=64 << 20)
 
 
 class Together:
@@ -69,12 +51,12 @@ class Together:
         ]
 
     @cached_property
-    def _which(self) -> Any:
-        return set_of([rule.pattern for rule in self.rules])
+    def _which(self) -> Callable[[bytes], list[int]]:
+        return which_of([rule.pattern for rule in self.rules])
 
     def alone(self, piece: bytes) -> tuple[Rule, int, int]:
         """Which rule matches there, and where the secret starts and ends."""
-        which = min(self._which.Match(piece))
+        which = min(self._which(piece))
         rule = self._each[which]
         return self.rules[which], *rule.match(piece).span(rule.groups)
 

@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 from collections.abc import Callable, Collection, Iterable, Sequence
 from pathlib import Path
 
@@ -9,6 +10,7 @@ from memorist.errors import StoreUnavailable
 from memorist.redact import strings_in
 from memorist.store.files import BINARY
 from memorist.store.nouns import parts
+from memorist.text.linear import Expression
 from memorist.text.words import terms
 
 FEW = 12  # words searched one by one, which is ten times faster than one expression
@@ -21,11 +23,7 @@ def finder(traces: Sequence[bytes]) -> Callable[[bytes], bool]:
     because columns are stored next to each other."""
     if len(traces) <= FEW:
         return lambda block: any(trace in block for trace in traces)
-    import re2  # type: ignore[import-untyped]
-
-    bytewise = re2.Options()
-    bytewise.encoding = re2.Options.Encoding.LATIN1  # vector parts are not text
-    expressions = [re2.compile(b"|".join(map(re2.escape, some)), bytewise) for some in parts(traces, MANY)]
+    expressions = [Expression(b"|".join(map(re.escape, some))) for some in parts(traces, MANY)]
     return lambda block: any(expression.search(block) is not None for expression in expressions)
 
 

@@ -14,6 +14,7 @@ from typing import Any
 
 from memorist.errors import Invalid
 from memorist.lazy import dataclass
+from memorist.text.linear import Expression, Unusable
 from memorist.text.patterns import regex
 from memorist.text.twins import claim_of, normalised
 from memorist.text.visible import flaw, quoted
@@ -55,7 +56,7 @@ class Trigger:
     said: str  # as written
     words: str = ""  # in the form in which texts are compared
     first: str = ""  # the first of them, by which it is looked up
-    pattern: Any = None  # an RE2 pattern over bytes
+    pattern: Expression | None = None
 
     def occurs(self, context: "Occurring") -> bool:
         if self.pattern is not None:
@@ -128,17 +129,14 @@ def is_pattern(said: str) -> bool:
 @lru_cache(maxsize=1 << 10)
 def _flaw_of(said: str) -> str | None:
     """What is wrong with a pattern."""
-    import re2  # type: ignore[import-untyped]  # loaded where there is a pattern: most stores have none
-
     try:
         pattern = _compiled(said[1:-1])
-    except re2.error as problem:
-        told = problem.args[0] if problem.args else ""
-        why = told.decode("utf-8", "replace") if isinstance(told, bytes) else str(told)
-        return f"cannot be used: {why}; it must be RE2, which has no lookaround and no backreferences"
-    size = max(pattern.programsize, pattern.reverseprogramsize)
-    if size > LARGEST_PROGRAM:
-        return f"is too large: {size:,} steps, {LARGEST_PROGRAM} are allowed; repeat less of it, or make two of it"
+    except Unusable as problem:
+        return f"cannot be used: {problem}; it must be RE2, which has no lookaround and no backreferences"
+    if pattern.size > LARGEST_PROGRAM:
+        return (
+            f"is too large: {pattern.size:,} steps, {LARGEST_PROGRAM} are allowed; repeat less of it, or make two of it"
+        )
     fits = sum(pattern.search(text.encode()) is not None for text in ORDINARY)
     if pattern.search(b"") is not None or fits > TOO_MANY_FIT * len(ORDINARY):
         return "fits nearly any text; say what has to occur"
@@ -146,13 +144,8 @@ def _flaw_of(said: str) -> str | None:
 
 
 @lru_cache(maxsize=1 << 10)
-def _compiled(pattern: str) -> Any:
-    import re2
-
-    options = re2.Options()
-    options.log_errors, options.never_capture, options.case_sensitive = False, True, False
-    options.max_mem = PATTERN_MEMORY
-    return re2.compile(pattern.encode(), options)
+def _compiled(pattern: str) -> Expression:
+    return Expression(pattern.encode(), utf8=True, never_capture=True, case_sensitive=False, max_mem=PATTERN_MEMORY)
 
 
 @cache

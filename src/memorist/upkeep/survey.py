@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING
 
 from memorist.access import Access
 from memorist.design import Tools
+from memorist.fork import inside
 from memorist.kinds import MEMORY, Kind
 from memorist.lazy import dataclass
 from memorist.models.embed import StaticEmbedder
@@ -187,7 +188,9 @@ def _of_block(
     block = vectors[rows].astype(np.float32)
     owner, other, how = np.empty(0, np.int64), np.empty(0, np.int64), np.empty(0, np.float32)
     for columns in _stripes(here, COLUMNS_AT_ONCE):
-        cosines = block @ vectors[columns].astype(np.float32).T
+        striped = vectors[columns].astype(np.float32).T
+        with inside:  # the linear algebra library starts threads for it
+            cosines = block @ striped
         at, to = np.nonzero(cosines >= NEAR_ENOUGH)
         real = rows[at] != columns[to]
         at, to = at[real], to[real]

@@ -24,6 +24,7 @@ from operator import attrgetter
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from memorist.design import Tools
+from memorist.fork import inside
 from memorist.lazy import dataclass
 from memorist.recall.pipeline import Search, Taught, ordered
 from memorist.recall.stages.keep import BEHIND, not_believed, rescored
@@ -129,7 +130,9 @@ def likeness(asked: str, others: tuple[str, ...], by_meaning: bool) -> Iterator[
 
 def _near(asked: str, others: tuple[str, ...]) -> list[float | None]:
     """How near they are in meaning, from 0 to 1; None if the table knows nothing of one of the two."""
-    cosines = _meaning(others) @ _meaning((asked,))[0]
+    vectors, vector = _meaning(others), _meaning((asked,))[0]
+    with inside:  # the linear algebra library starts threads for many
+        cosines = vectors @ vector
     return [
         None if cosine == 0 else 0.0 if cosine <= ORDINARY else min(1.0, (cosine - ORDINARY) / (ALIKE - ORDINARY))
         for cosine in cosines.tolist()

@@ -20,9 +20,9 @@ from typing import Concatenate, ParamSpec, TypeVar
 import apsw
 
 from memorist.errors import StoreDamaged, StoreUnavailable, unavailable
+from memorist.fork import inside
 from memorist.records import now_utc
 from memorist.store.files import refuse_taken, size_of, unfinished
-from memorist.store.fork import inside
 from memorist.store.journal import Anchor
 from memorist.store.json_file import files as json_files
 from memorist.store.json_file import log as json_log

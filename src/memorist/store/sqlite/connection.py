@@ -27,10 +27,10 @@ import apsw
 
 from memorist.access import Access
 from memorist.errors import Invalid, MemoristError, StoreDamaged, StoreUnavailable, unavailable
+from memorist.fork import inside, must_be_ours, must_be_whole, watch
 from memorist.kinds import LAYERS
 from memorist.lazy import dataclass
 from memorist.store.files import pause, size_of
-from memorist.store.fork import inside, must_be_ours, must_be_whole, watch
 from memorist.store.nouns import Fact, Generation, Shelf
 from memorist.store.where import canonical
 

@@ -16,6 +16,7 @@ from pathlib import Path
 import apsw
 
 from memorist.errors import Invalid, StoreDamaged
+from memorist.fork import inside
 from memorist.records import now_utc
 from memorist.store.copies import (
     erase_what_is_listed,
@@ -26,7 +27,6 @@ from memorist.store.copies import (
     settle_anchor,
 )
 from memorist.store.files import COPY, create_private, size_of, unfinished_prefix
-from memorist.store.fork import inside
 from memorist.store.nouns import KeyUse
 from memorist.store.sqlite.connection import explained
 from memorist.store.sqlite.doctor import NOT_OF_THE_FILE

@@ -24,10 +24,10 @@ from typing import Any
 import apsw
 
 from memorist.errors import Invalid, Refused, StoreDamaged, StoreTooNew, StoreUnavailable
+from memorist.fork import inside
 from memorist.lazy import dataclass
 from memorist.records import Event, Link, Record, from_micros, to_micros
 from memorist.store.files import create_private, names_of, refuse_taken, size_of
-from memorist.store.fork import inside
 from memorist.store.index import CHUNKS, numbered_rows, stated, states, topics_of
 from memorist.store.journal import refuse_if_lost
 from memorist.store.nouns import (

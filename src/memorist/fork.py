@@ -1,12 +1,15 @@
-"""Ensures that while this process forks, none of its threads is inside SQLite, and SQLite has no file open.
+"""Ensures that while this process forks, none of its threads is inside a library that keeps locks of its own.
 
-SQLite keeps mutexes, and a list of open files with their locks, for the whole process, and a child inherits both as they are.
-A mutex held by another thread is then never released. A lock that only the parent holds counts as the child's own, so the
-child waits for itself or reads what the parent is just overwriting. Therefore all use of SQLite happens `inside`. A fork waits
-until nobody is inside and closes the connections to files; parent and child each open new ones when they next need them.
+SQLite, RE2 and the linear algebra under numpy (where it starts threads) keep mutexes for the whole process, and a child inherits
+them as they are: one held by another thread is then never released. The last of the three even stops the parent. Therefore all
+use of them happens `inside`, and a fork waits until nobody is.
 
-If this is impossible, because the fork itself comes from inside or a thread stays inside for too long, the child is refused
-the files that were open. A fork also waits for modules that another thread is just loading: their locks would stay held.
+SQLite also keeps a list of open files with their locks. A lock that only the parent holds counts as the child's own, so the
+child waits for itself or reads what the parent is just overwriting. So a fork closes the connections to files; parent and child
+each open new ones when they next need them. If this is impossible, because the fork itself comes from inside or a thread stays
+inside for too long, the child is refused the files that were open.
+
+A fork also waits for modules that another thread is just loading: their locks would stay held.
 """
 
 import logging
@@ -57,7 +60,7 @@ class _Here(threading.local):
 
 
 class _Inside:
-    """`with inside:` goes around everything that calls SQLite; it may be nested."""
+    """`with inside:` goes around everything that calls such a library; it may be nested."""
 
     def __init__(self) -> None:
         self.here = _Here()

@@ -1,0 +1,67 @@
+"""Forks while threads are inside libraries with locks of their own: a program, because a fork that never returns ends with it.
+
+python libraries.py searching|comparing|surveying
+"""
+
+import os
+import random
+import signal
+import sys
+import threading
+import time
+from collections.abc import Callable
+
+import numpy as np
+
+from memorist.models.pairs import Unstored
+from memorist.text.linear import Expression
+from memorist.upkeep import survey
+
+CHILDREN, PATIENCE = 30, 5  # seconds
+
+
+def searching() -> Callable[[], object]:
+    expression = Expression(rb"(?i)(a|b|c|[a-f0-9]{3,40}|x.{0,30}y)+z(token|secret)[=: ]+[A-Za-z0-9+/]{20,}")
+    # Each new text makes RE2 extend its automaton, which it does under a lock.
+    return lambda: expression.search(bytes(random.choices(b"abcdefxyz tokensecret=+/", k=3000)))
+
+
+def comparing() -> Callable[[], object]:
+    texts = Unstored()
+    for number in range(3000):
+        texts.add(str(number), f"note {number}: service {number % 7} uses database {number % 11}")
+    return lambda: texts.nearest("which database does service 3 use?", 3)
+
+
+def surveying() -> Callable[[], object]:
+    vectors, rows = np.random.default_rng(0).random((300, 256), np.float32), np.arange(300)
+    return lambda: survey._of_block(vectors, rows[:100], rows)
+
+
+def again(work: Callable[[], object]) -> None:
+    while True:
+        work()
+
+
+def child(work: Callable[[], object]) -> int:
+    """What became of a child that did this."""
+    pid = os.fork()
+    if pid == 0:
+        signal.alarm(PATIENCE)
+        for _ in range(5):
+            work()
+        os._exit(0)
+    return os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
+
+
+if __name__ == "__main__":
+    work = {made.__name__: made for made in (searching, comparing, surveying)}[sys.argv[1]]()
+    for _ in range(3):
+        threading.Thread(target=again, args=(work,), daemon=True).start()
+    for number in range(CHILDREN):
+        time.sleep(0.003)
+        ended = child(work)
+        if ended:
+            sys.exit(f"child {number} ended with {ended}")
+    print(f"{CHILDREN} children did their work", flush=True)
+    os._exit(0)
