@@ -250,13 +250,11 @@ def test_what_only_a_shell_finds_counts_as_there(command: str, home: Path) -> No
 
 
 RENEWED = [
-    ("env MEMORIST_DB='/x y' /old/memorist", "env MEMORIST_DB='/x y' memorist"),
-    ("A=1 env -u B C=2 /old/uv run memorist", "A=1 env -u B C=2 memorist"),
-    ("/old/env A=1 uvx memorist", "env A=1 memorist"), ("/old/python -u -m memorist", "memorist"),
-    ("uv run --python 3.12 /old/memorist", "memorist"),
+    ("A=1 env MEMORIST_DB='/x y' /old/memorist", "A=1 env MEMORIST_DB='/x y' memorist"),
+    ("uv --directory /x run /old/memorist", "uv --directory /x run memorist"), ("/old/python -u -m memorist", "memorist"),
 ]  # fmt: skip
-# They start it in another folder, or with variables that it would not have by name.
-KEPT = ["/old/uv --directory /x run memorist", "/old/uv run --env-file=/x memorist", "/old/uv run env A=1 memorist"]
+# They may start it in another folder, or with variables that it would not have by name.
+KEPT = ["/old/uv --directory /x run memorist", "/old/env A=1 uvx memorist", "env A=1 /old/python -m memorist"]
 
 
 @pytest.mark.parametrize(("command", "after"), [*RENEWED, *((each, each) for each in KEPT)])
@@ -272,7 +270,7 @@ def test_what_a_runner_sets_stays_where_a_program_is_gone(command: str, after: s
 
 @pytest.mark.parametrize(("words", "after"), [
     (["env", "MEMORIST_DB=/x", "/old/memorist", "mcp"], ["env", "MEMORIST_DB=/x", "memorist", "mcp"]),
-    (["/old/env", "MEMORIST_DB=/x", "/old/uvx", "memorist", "mcp"], ["env", "MEMORIST_DB=/x", "memorist", "mcp"]),
+    (["uv", "run", "--env-file", "/x", "/old/memorist", "mcp"], ["uv", "run", "--env-file", "/x", "memorist", "mcp"]),
     *(([*each.split(), "mcp"], [*each.split(), "mcp"]) for each in KEPT),
 ])  # fmt: skip
 def test_a_server_whose_program_is_gone_keeps_its_store(words: list[str], after: list[str], home: Path) -> None:
@@ -331,12 +329,10 @@ SPELT = (
     f'"/opt/my tools/memorist" {HOOK}', f"/opt/my\\ tools/memorist {HOOK}", f'"C:\\my tools\\memorist.exe" {HOOK}',
 )  # fmt: skip
 FOREIGN = (
-    f"echo memorist {HOOK}", f"echo 'memorist {HOOK}'", f"env echo memorist {HOOK}", f"A=1 my-memorist {HOOK}",
+    f"echo memorist {HOOK}", f"echo 'memorist {HOOK}'", f"env echo 'memorist {HOOK}'", f"A=1 my-memorist {HOOK}",
     f"uvx --with memorist other {HOOK}", f"./memorist-wrapper {HOOK}", "memorist recall hook claude-code",
-    "memorist hook codex Stop", f"uv --directory memorist run other {HOOK}", f"uv pip install memorist {HOOK}",
-    f"uvx --index-url memorist other {HOOK}", f"uv --directory /x memorist {HOOK}", f"python -u memorist {HOOK}",
-    f"python x.py -m memorist {HOOK}", f"python -m pytest memorist {HOOK}", f"python -c x -m memorist {HOOK}",
-    f"env -u memorist other {HOOK}", f"uv run python memorist {HOOK}", f"pipx install memorist {HOOK}",
+    "memorist hook codex Stop", f"uv --directory memorist run other {HOOK}", f"NOTE=/x/memorist other {HOOK}",
+    f"env -u memorist other {HOOK}", f"./other.sh && memorist {HOOK}", f"bash -c 'other; memorist {HOOK}'",
 )  # fmt: skip
 
 

@@ -13,7 +13,8 @@ from jsonschema import Draft202012Validator
 import shapes
 from memorist.errors import Refused
 from memorist.surfaces.agents import install, plugin, skills
-from memorist.surfaces.agents.clients import CLIENTS, commands_in, is_hook
+from memorist.surfaces.agents.clients import CLIENTS
+from memorist.surfaces.agents.marks import commands_in, is_hook
 from surfaces.conftest import Cli
 
 NAME = re.compile(r"(?!.*(?:--|\.\.))[a-z0-9](?:[a-z0-9.-]*[a-z0-9])?")

@@ -1,57 +1,24 @@
 """The supported agents, as data: where each keeps its settings, and the format it wants for hooks and tool servers.
 
-An entry is ours by its mark: a hook that runs `memorist hook CLIENT …`, a server called `memorist` that runs `memorist
-mcp`; by name, by a path, or through launchers such as `uvx` and `env`, with their options. Two files are ours as a whole,
-by their names: the plugin of OpenCode, which has no other hooks, and the command `/memorist`.
+In files with entries of others ours are known by their mark (`marks`). Two files are ours as a whole, by their names:
+the plugin of OpenCode, which has no other hooks, and the command `/memorist`.
 """
 
 import os
-import re
 import shutil
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, Literal
 
 from memorist.errors import Invalid
 from memorist.lazy import dataclass
+from memorist.surfaces.agents.marks import MEMORIST
 
-MEMORIST = "memorist"
 DESK = "desk"  # the project of an application that works in no folder
 Moment = Literal["start", "prompt", "compact", "stop", "end", "helper"]
 HOOK_SECONDS = 10  # seconds after which an agent ends a hook; a hook needs a fraction of one
 AT_THE_END = 3  # seconds: nobody waits longer for a session that is over, and Codex warns of hooks that do
-_WORD = re.compile(r"""(?:"[^"]*"|'[^']*'|\\ |[^\s"'])+""")  # of a command, as a shell reads it
-_VARIABLE = re.compile(r"\w+=(?!=)")  # `uvx memorist==0.2` sets none
-_PROGRAM = re.compile(r"(?:.*[\\/])?memorist(?:\.(?:exe|cmd|bat))?(?:\[[\w,-]+\])?(?:(?:@|==)[\w.]+)?")
-_ENV = "env"
-# What our program, called by name, would not get from a launcher, and could then use another store.
-_LOST = re.compile(r"--(?:directory|env-file)(?:=.*)?|(?:.*[\\/])?env(?:\.exe)?")
-_OF_UV = frozenset(
-    "--from -w --with --with-editable --with-requirements -p --python --directory --project --config-file --cache-dir"
-    " --index --default-index -i --index-url --extra-index-url -f --find-links --index-strategy --env-file --extra --group"
-    " --only-group --package -P --upgrade-package --refresh-package --prerelease --exclude-newer --color".split()
-)
-
-
-@dataclass(frozen=True, slots=True)
-class Launcher:
-    """A program that runs another: its name, the words that must come before the other's name, and those of its options
-    whose value is a word of its own."""
-
-    name: str
-    verbs: tuple[str, ...]
-    valued: frozenset[str]
-
-
-_LAUNCHERS = (
-    Launcher("uvx", (), _OF_UV),
-    Launcher("uv", ("run",), _OF_UV),
-    Launcher("uv", ("tool", "run"), _OF_UV),
-    Launcher("pipx", ("run",), frozenset(("--spec", "--python", "--with", "--pip-args", "-i", "--index-url"))),
-    Launcher(r"python[\d.]*|py", ("-[a-zA-Z]*m",), frozenset(("-X", "-W"))),
-    Launcher(_ENV, (), frozenset(("-u", "--unset", "-C", "--chdir"))),
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,137 +102,6 @@ class Agent:
     def is_here(self) -> bool:
         """Whether it seems to be installed: its program or its folder is there."""
         return bool(self.program and shutil.which(self.program)) or self.home().is_dir()
-
-
-def words_of(command: str) -> list[str]:
-    """The words of a command, without quotes."""
-    return [re.sub(r"""["']|\\(?= )""", "", word) for word in _WORD.findall(command)]
-
-
-def sets_variable(word: str) -> bool:
-    return _VARIABLE.match(word) is not None
-
-
-def called(words: Sequence[str]) -> slice | None:
-    """The words that call our program, and the program that runs it, if there is one. Variables that the command sets,
-    also with `env`, come before them, what our program is told after them. None if another program is called."""
-    starts = _starts(words)
-    return slice(next(at for at in starts if _base(words[at]) != _ENV), starts[-1] + 1) if starts else None
-
-
-def _starts(words: Sequence[str]) -> list[int]:
-    """Where each program is named, of which one runs the next, and the last is ours; none if it is another."""
-    behind: int | None = next((at for at, word in enumerate(words) if not sets_variable(word)), len(words))
-    starts = []
-    while behind is not None:
-        starts.append(behind)
-        behind = _past_launcher(words, behind)
-    at = starts[-1]
-    return starts if at < len(words) and _PROGRAM.fullmatch(words[at]) else []
-
-
-def _past_launcher(words: Sequence[str], at: int) -> int | None:
-    """Where the program begins that a launcher runs; None if there is no launcher."""
-    name = _base(words[at]) if at < len(words) else ""
-    places = (_past(launcher, words, at + 1) for launcher in _LAUNCHERS if re.fullmatch(launcher.name, name))
-    return next((place for place in places if place is not None), None)
-
-
-def _past(launcher: Launcher, words: Sequence[str], at: int) -> int | None:
-    """The place after its verbs and options; None if a verb is missing."""
-    for verb in launcher.verbs:
-        at = _past_options(launcher, words, at, verb)
-        if at >= len(words) or not re.fullmatch(verb, words[at]):
-            return None
-        at += 1
-    return _past_options(launcher, words, at)
-
-
-def _past_options(launcher: Launcher, words: Sequence[str], at: int, until: str = "") -> int:
-    while at < len(words) and not re.fullmatch(until, words[at]):
-        if not words[at].startswith("-") and not (launcher.name == _ENV and sets_variable(words[at])):
-            break
-        at += 2 if words[at] in launcher.valued else 1
-    return at
-
-
-def _base(program: str) -> str:
-    return re.split(r"[\\/]", program)[-1].removesuffix(".exe")
-
-
-def is_hook(command: object, client: str) -> bool:
-    """Whether that command is a hook of ours for that agent, from this installation or another."""
-    words = words_of(command) if isinstance(command, str) else []
-    at = called(words)
-    return at is not None and words[at.stop : at.stop + 2] == ["hook", client]
-
-
-def is_gone(words: Sequence[str]) -> bool:
-    """Whether a file is gone that a call of ours starts, and calling us by name would do the same. What only a shell or
-    the agent finds, by its name or through a variable, counts as there."""
-    at = called(words)
-    if at is None or any(_LOST.fullmatch(word) or sets_variable(word) for word in words[at]):
-        return False
-    return any(_is_missing(words[each]) for each in _starts(words))
-
-
-def _is_missing(program: str) -> bool:
-    return Path(program).is_absolute() and "$" not in program and shutil.which(program) is None
-
-
-def hook_by_name(command: str) -> str:
-    """A hook of ours that calls us by name; what it sets before and says after that stays."""
-    places, words = [*_WORD.finditer(command)], words_of(command)
-    for some, name in _by_name(words):
-        command = command[: places[some.start].start()] + name + command[places[some.stop - 1].end() :]
-    return command
-
-
-def _by_name(words: Sequence[str]) -> list[tuple[slice, str]]:
-    """The words of a call of ours that a name replaces, the last ones first."""
-    at = called(words)
-    if at is None:
-        return []
-    before = [each for each in _starts(words) if each < at.start and _is_missing(words[each])]
-    return [(at, MEMORIST), *((slice(each, each + 1), _ENV) for each in reversed(before))]
-
-
-def commands_in(entry: object) -> list[str]:
-    """The commands that an entry of an event runs, in either format."""
-    if not isinstance(entry, Mapping):
-        return []
-    inner = entry.get("hooks")
-    each = [entry, *(inner if isinstance(inner, list) else [])]
-    return [hook["command"] for hook in each if isinstance(hook, Mapping) and isinstance(hook.get("command"), str)]
-
-
-def is_server(entry: object) -> bool:
-    """Whether that server is ours, from this installation or another."""
-    words = server_words(entry)
-    at = called(words)
-    return at is not None and words[at.stop : at.stop + 1] == ["mcp"]
-
-
-def server_words(entry: object) -> list[str]:
-    """The words that start a server, in either format."""
-    if not isinstance(entry, Mapping):
-        return []
-    command, args = entry.get("command"), entry.get("args", [])
-    return [str(word) for word in (*_listed(command), *_listed(args))]
-
-
-def server_by_name(entry: Mapping[str, Any]) -> Mapping[str, Any]:
-    """A server of ours that calls us by name; what `env` sets, what it is told, and all else stays."""
-    words = server_words(entry)
-    for some, name in _by_name(words):
-        words[some] = [name]
-    if isinstance(entry["command"], list):
-        return {**entry, "command": words}
-    return {**entry, "command": words[0], "args": words[1:]}
-
-
-def _listed(value: object) -> list[object]:
-    return value if isinstance(value, list) else [value]
 
 
 def _nested(unit: int = 1, **more: Any) -> Callable[[str, Moment], Any]:

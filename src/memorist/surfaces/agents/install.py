@@ -32,13 +32,9 @@ from memorist.store.files import create_private, replace_private
 from memorist.store.lock import locked
 from memorist.surfaces import settings
 from memorist.surfaces.agents import skills, splice, switches, tables
-from memorist.surfaces.agents.clients import (
-    CLIENTS,
+from memorist.surfaces.agents.clients import CLIENTS, Agent, Hooks, Servers, Slash
+from memorist.surfaces.agents.marks import (
     MEMORIST,
-    Agent,
-    Hooks,
-    Servers,
-    Slash,
     hook_by_name,
     is_gone,
     is_hook,

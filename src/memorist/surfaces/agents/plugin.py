@@ -23,7 +23,8 @@ from zipfile import ZipFile, ZipInfo
 from memorist import __version__
 from memorist.errors import Refused
 from memorist.surfaces.agents import skills, splice
-from memorist.surfaces.agents.clients import CLIENTS, DESK, MEMORIST, STDIO, Agent, commands_in, is_hook
+from memorist.surfaces.agents.clients import CLIENTS, DESK, STDIO, Agent
+from memorist.surfaces.agents.marks import MEMORIST, commands_in, is_hook
 from memorist.surfaces.cli.hook import FLAG
 
 TOLD_IN_SHORT = "A memory for coding agents: what was decided and learned in a project, on this machine, in one file."

@@ -17,7 +17,8 @@ from memorist.store import captures
 from memorist.store.nouns import Diagnosis, Receipt
 from memorist.store.where import Where
 from memorist.surfaces.agents import install, problems, switches, trial
-from memorist.surfaces.agents.clients import CLIENTS, MEMORIST, Agent
+from memorist.surfaces.agents.clients import CLIENTS, Agent
+from memorist.surfaces.agents.marks import MEMORIST
 from memorist.surfaces.agents.moments import HELPER, SURFACE
 
 LINES_READ = 10_000  # of the recall log, which has questions of all kinds

@@ -11,7 +11,8 @@ from typing import Any
 
 from memorist.errors import Invalid
 from memorist.surfaces.agents import splice
-from memorist.surfaces.agents.clients import MEMORIST, Agent, Hooks, Servers
+from memorist.surfaces.agents.clients import Agent, Hooks, Servers
+from memorist.surfaces.agents.marks import MEMORIST
 
 
 def plugin_of(agent: Agent) -> str | None:

@@ -19,9 +19,9 @@ from itertools import chain, takewhile
 from pathlib import Path
 
 from memorist.surfaces.agents import install, splice, switches
-from memorist.surfaces.agents.clients import (
+from memorist.surfaces.agents.clients import Agent
+from memorist.surfaces.agents.marks import (
     MEMORIST,
-    Agent,
     called,
     is_gone,
     is_server,
