@@ -7,6 +7,7 @@ import shutil
 import stat
 import string
 import threading
+import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -138,6 +139,27 @@ def test_a_remark_does_not_swallow_what_follows(text: str, left: str) -> None:
 )  # fmt: skip
 def test_what_is_no_json_is_named_with_its_line(text: str, line: int) -> None:
     with pytest.raises(Invalid, match=f"line {line}" if line else "is empty"):
+        splice.read(text, FILE)
+
+
+def test_a_large_file_is_read_about_as_fast_as_json_can_be() -> None:
+    """Claude Code's own has some ten thousand lines, and more after a year."""
+    text = json.dumps({str(n): [{"x": 1, "y": [True, "z"]}] * 10 for n in range(3_000)}, indent=2)
+
+    def seconds(read: Callable[[], Any]) -> float:
+        begin = time.process_time()
+        read()
+        return time.process_time() - begin
+
+    plain = min(seconds(lambda: json.loads(text)) for _ in range(3))
+    assert min(seconds(lambda: splice.read(text, FILE)) for _ in range(3)) < 10 * plain
+
+
+@pytest.mark.parametrize(
+    "text", ['{"a": NaN}', '{"a": 1, "\\u0061": 2}', "\ufeff\ufeff{}", '{"a": "\t"}', "[1,,2]", "{}x"]
+)
+def test_what_only_python_takes_for_json_is_refused(text: str) -> None:
+    with pytest.raises(Invalid, match="line 1"):
         splice.read(text, FILE)
 
 
@@ -515,7 +537,7 @@ def test_nothing_is_noted_when_nothing_is_installed(home: Path) -> None:
 def test_a_file_with_an_error_is_named_and_untouched(home: Path) -> None:
     file = home / ".claude" / "settings.json"
     file.write_text('{\n  "model": "opus"\n  "x": 1\n}\n')
-    with pytest.raises(Invalid, match=r"settings\.json, line 3: a comma or } is missing"):
+    with pytest.raises(Invalid, match=r"settings\.json, line 3: a comma or } is missing; correct it$"):
         install.install(CLIENTS["claude-code"])
     assert file.read_text() == '{\n  "model": "opus"\n  "x": 1\n}\n' and not (home / ".claude.json").exists()
 
