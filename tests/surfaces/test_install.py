@@ -16,7 +16,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memorist.errors import Invalid, MemoristError, Refused
+from faults.disks import files_at_most, files_of_any_size
+from memorist.errors import Invalid, MemoristError, Refused, StoreUnavailable
 from memorist.surfaces import settings
 from memorist.surfaces.agents import install, skills, splice, tables
 from memorist.surfaces.agents.clients import CLIENTS, Agent
@@ -594,6 +595,51 @@ def test_a_read_only_file_is_refused_on_the_way_out_too(home: Path) -> None:
     file.chmod(0o644)
     install.remove(CLIENTS["claude-code"])
     assert not file.exists()
+
+
+def test_a_read_only_folder_keeps_no_other_file_from_its_end(home: Path) -> None:
+    install.install(CLIENTS["claude-code"])
+    (home / ".claude").chmod(0o555)
+    try:
+        if os.access(home / ".claude", os.W_OK):
+            pytest.skip("root may write everywhere")
+        with pytest.raises(Refused, match=r"settings\.json or its folder is read-only.*other files"):
+            install.remove(CLIENTS["claude-code"])
+    finally:
+        (home / ".claude").chmod(0o755)
+    assert not (home / ".claude.json").exists() and not (home / ".claude" / "commands" / "memorist.md").exists()
+    install.remove(CLIENTS["claude-code"])
+    assert tree(home / ".claude") == {}
+
+
+@pytest.mark.parametrize("work", [install.install, install.remove])
+def test_on_a_full_disk_nothing_is_done_that_cannot_be_noted(work: Callable[..., Any], home: Path) -> None:
+    client, file = CLIENTS["gemini"], home / ".gemini" / "settings.json"
+    file.write_text(COMMENTED)
+    for name, other in CLIENTS.items():
+        if name != "gemini" or work is install.remove:
+            install.install(other)
+    before, noted = tree(home), our_copies().parent / "installed.json"
+    files_at_most(noted.stat().st_size // 2)
+    try:
+        with pytest.raises(StoreUnavailable, match="the disk is full: nothing was written"):
+            work(client)
+    finally:
+        files_of_any_size()
+    assert tree(home) == before
+    for again in (install.install, install.remove):
+        again(client)
+    assert file.read_text() == COMMENTED
+
+
+def test_what_cannot_be_noted_is_said_with_the_file(home: Path) -> None:
+    file = home / ".gemini" / "settings.json"
+    file.write_text(COMMENTED)
+    our_copies().parent.mkdir(parents=True, exist_ok=True)
+    our_copies().write_text("a file in the place of a folder")
+    with pytest.raises(StoreUnavailable, match=r"before.* cannot be used \(.*\); check"):
+        install.install(CLIENTS["gemini"])
+    assert file.read_text() == COMMENTED
 
 
 def test_a_large_file_of_the_agent_is_no_obstacle(home: Path, cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:

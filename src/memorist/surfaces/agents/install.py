@@ -25,7 +25,7 @@ from difflib import unified_diff
 from pathlib import Path
 from typing import Any, Protocol
 
-from memorist.errors import Invalid, MemoristError, Refused, StoreUnavailable
+from memorist.errors import Invalid, MemoristError, Refused, StoreUnavailable, unavailable
 from memorist.files import whole
 from memorist.lazy import dataclass
 from memorist.store.files import create_private, replace_private
@@ -159,9 +159,7 @@ def install(client: Agent, project: Path | None = None, hooks: bool = True, serv
     return _perform(lambda: plan(client, project, hooks, servers), _Book.note)
 
 
-def _perform(
-    make: Callable[[], list[FileChange]], note: "Callable[[_Book, FileChange, FileChange], None]"
-) -> list[FileChange]:
+def _perform(make: Callable[[], list[FileChange]], note: "Noting") -> list[FileChange]:
     """Makes the changes one file at a time, and records each before the next. A file saved meanwhile is read again
     first. Folders go last: one that was made for the first file may hold the others."""
     made: list[FileChange] = []
@@ -169,15 +167,28 @@ def _perform(
         for _ in range(READ_AGAIN):
             changes = make()
             for change in changes:
-                done = _done(change) if change.is_one else change
+                done = _noted(book, change, note)
                 if done is None:
                     break
-                note(book, change, done)
                 made += [done] if change.is_one else []
             else:
                 book.remove_folders()
                 return [*made, *(change for change in changes if not change.is_one)]
     raise StoreUnavailable("the settings are being saved by somebody else again and again; try again")
+
+
+def _noted(book: "_Book", change: FileChange, note: "Noting") -> FileChange | None:
+    """The change as it was made and recorded; None if the file has changed by now. What cannot be recorded, as on a full
+    disk, is undone, because nobody could undo it later."""
+    done = _done(change) if change.is_one else change
+    try:
+        if done is not None:
+            note(book, change, done)
+    except OSError:
+        if change.is_one and done is not None:
+            _done(replace(done, before=done.after, after=done.before, command=None))
+        raise
+    return done
 
 
 def _done(change: FileChange) -> FileChange | None:
@@ -412,8 +423,8 @@ def _forget(book: "_Book", change: FileChange, _: FileChange) -> None:
 def _tried_without(client: Agent, file: Path, of: Sequence[Place], book: "_Book") -> FileChange:
     try:
         change = _without(client, file, of, book)
-        if change.is_one and _is_read_only(file):
-            raise Refused(f"{file} is read-only; make it writable, then uninstall again")
+        if change.is_one and (_is_read_only(file) or not os.access(file.parent, os.W_OK)):
+            raise Refused(f"{file} or its folder is read-only; make them writable, then uninstall again")
     except MemoristError as problem:
         return FileChange(file, client.name, None, None, failed=problem)
     return change
@@ -660,8 +671,14 @@ class _Book:
 
 @contextmanager
 def _book() -> Iterator[_Book]:
-    """Yields the book, locked against other writers."""
+    """Yields the book, locked against other writers. What the system refuses then is said in our words."""
     folder = _Book.read().folder
-    create_private(folder / "installed.lock")
-    with locked(folder / "installed.lock", WAIT_FOR_OTHERS, what="what is installed"):
-        yield _Book.read()
+    try:
+        create_private(folder / "installed.lock")
+        with locked(folder / "installed.lock", WAIT_FOR_OTHERS, what="what is installed"):
+            yield _Book.read()
+    except OSError as problem:
+        raise unavailable(problem, problem.filename or str(folder)) from problem
+
+
+Noting = Callable[[_Book, FileChange, FileChange], None]  # the book, a change as planned, and as it was made
