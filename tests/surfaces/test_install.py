@@ -19,8 +19,9 @@ from hypothesis import strategies as st
 from faults.disks import files_at_most, files_of_any_size
 from memorist.errors import Invalid, MemoristError, Refused, StoreUnavailable
 from memorist.surfaces import settings
-from memorist.surfaces.agents import install, skills, splice, tables
+from memorist.surfaces.agents import changes, entries, install, skills, splice, tables, uninstall
 from memorist.surfaces.agents.clients import CLIENTS, Agent
+from memorist.surfaces.agents.entries import SERVER, entries_of
 from surfaces.conftest import Cli
 
 FILE = Path("settings.json")
@@ -173,14 +174,12 @@ def test_in_and_out_leaves_nothing(name: str, home: Path) -> None:
     (home / ".claude" / "settings.json").write_text(COMMENTED)
     (home / ".codex" / "config.toml").write_text('model = "x"  # mine\n\n[other]\na = 1')
     before = tree(home)
-    assert install.install(client) and install.entries_of(client)
-    assert ("server" in install.entries_of(client)) and (client.hooks is None) == (
-        install.entries_of(client) == ["server"]
-    )
+    assert install.install(client) and entries_of(client)
+    assert ("server" in entries_of(client)) and (client.hooks is None) == (entries_of(client) == ["server"])
     once = tree(home)
     install.install(client)
     assert tree(home) == once, "a second time changes nothing"
-    install.remove(client)
+    uninstall.remove(client)
     assert {name: text for name, text in tree(home).items() if "memorist" not in name} == before
 
 
@@ -191,7 +190,7 @@ def test_a_file_of_ours_that_was_only_laid_out_anew_goes(name: str, home: Path) 
     for change in install.install(CLIENTS[name]):
         text = change.file.read_text()
         change.file.write_text(json.dumps(json.loads(text), indent=7) if change.file.suffix == ".json" else text)
-    install.remove(CLIENTS[name])
+    uninstall.remove(CLIENTS[name])
     assert {file: text for file, text in tree(home).items() if "memorist" not in file} == before
 
 
@@ -199,7 +198,7 @@ def test_what_others_put_into_a_file_of_ours_stays(home: Path) -> None:
     client, file = CLIENTS["cursor"], home / ".cursor" / "hooks.json"
     install.install(client)
     file.write_text(file.read_text() + "// mine\n")
-    install.remove(client)
+    uninstall.remove(client)
     assert "// mine" in file.read_text()
 
 
@@ -209,7 +208,7 @@ def test_what_others_changed_since_stays(home: Path) -> None:
     install.install(client)
     theirs = file.read_text().replace('"opus"', '"haiku"')
     file.write_text(theirs)
-    install.remove(client)
+    uninstall.remove(client)
     assert file.read_text() == COMMENTED.replace('"opus"', '"haiku"')
 
 
@@ -218,11 +217,11 @@ def test_a_hook_that_the_user_removed_stays_out(home: Path) -> None:
     install.install(client)
     file.write_text(splice.take(file.read_text(), ("hooks", "BeforeAgent"), file))
     changes = install.install(client)
-    assert "BeforeAgent" not in install.entries_of(client)
+    assert "BeforeAgent" not in entries_of(client)
     assert any("was removed" in said for change in changes for said in change.told)
-    install.remove(client)
+    uninstall.remove(client)
     install.install(client)
-    assert "BeforeAgent" in install.entries_of(client), "who uninstalls and installs again wants it"
+    assert "BeforeAgent" in entries_of(client), "who uninstalls and installs again wants it"
 
 
 GONE = """{
@@ -247,8 +246,8 @@ def test_a_hook_whose_program_is_gone_calls_us_by_name(home: Path) -> None:
     assert file.read_text() == theirs, "a second time changes nothing"
     file.write_text(splice.take(theirs, ("hooks", "Stop", 0), file))
     install.install(client)
-    assert "Stop" not in install.entries_of(client), "who removed it does not want it"
-    install.remove(client)
+    assert "Stop" not in entries_of(client), "who removed it does not want it"
+    uninstall.remove(client)
     assert splice.read(file.read_text(), file) == {"hooks": {"Stop": [], "SessionEnd": []}}
 
 
@@ -260,7 +259,7 @@ def test_what_is_no_longer_called_by_a_path_is_taken_out_as_ever(home: Path) -> 
     file.write_text(ours.replace('"memorist hook', '"/old/memorist hook'))
     install.install(client)
     assert file.read_text() == ours
-    install.remove(client)
+    uninstall.remove(client)
     assert file.read_text() == COMMENTED
 
 
@@ -285,7 +284,7 @@ def test_what_a_runner_sets_stays_where_a_program_is_gone(command: str, after: s
     file = home / ".claude" / "settings.json"
     file.write_text(json.dumps({"hooks": {"Stop": [{"hooks": [{"command": f"{command} hook claude-code Stop"}]}]}}))
     told = [said for change in install.install(CLIENTS["claude-code"]) for said in change.told]
-    assert install.ours(splice.read(file.read_text(), file), "Stop", CLIENTS["claude-code"]) == [
+    assert entries.ours(splice.read(file.read_text(), file), "Stop", CLIENTS["claude-code"]) == [
         f"{after} hook claude-code Stop"
     ]
     assert command not in KEPT or any("uninstall` removes it" in said for said in told)
@@ -323,7 +322,7 @@ def test_a_server_whose_program_is_gone_calls_us_by_name(name: str, path: str, t
         file.write_text(text.replace("PROGRAM", program))
         install.install(client, hooks=False)
         assert file.read_text() == text.replace("PROGRAM", after)
-    install.remove(client)
+    uninstall.remove(client)
     assert "memorist" not in file.read_text()
 
 
@@ -367,7 +366,7 @@ def test_a_hook_of_ours_is_known_however_it_is_spelt(command: str, home: Path) -
     install.install(client, servers=False)
     added = json.loads(file.read_text())["hooks"]["Stop"][1:]
     assert bool(added) == (command in FOREIGN), "it would run twice"
-    install.remove(client)
+    uninstall.remove(client)
     assert json.loads(file.read_text())["hooks"]["Stop"] == ([entry] if command in FOREIGN else [])
 
 
@@ -379,7 +378,7 @@ def test_a_hook_of_ours_is_known_however_it_is_spelt(command: str, home: Path) -
 def test_a_server_of_ours_is_known_however_it_is_spelt(words: list[str], ours: bool, home: Path) -> None:
     file = home / ".gemini" / "settings.json"
     file.write_text(json.dumps({"mcpServers": {"memorist": {"command": words[0], "args": words[1:]}}}))
-    install.remove(CLIENTS["gemini"])
+    uninstall.remove(CLIENTS["gemini"])
     assert ("memorist" in json.loads(file.read_text()).get("mcpServers", {})) != ours
 
 
@@ -389,7 +388,7 @@ def test_the_notes_of_another_version_are_left_to_it(home: Path) -> None:
     newer = json.dumps({name: {**each, "since": "9.0"} for name, each in json.loads(notes.read_text()).items()})
     notes.write_text(newer)
     before = tree(home)
-    for work in (install.install, install.remove):
+    for work in (install.install, uninstall.remove):
         with pytest.raises(Invalid, match=r"installed\.json cannot be read .* use the memorist that wrote it"):
             work(CLIENTS["gemini"])
     assert tree(home) == before
@@ -410,11 +409,11 @@ def test_files_of_ours_come_and_go_with_their_folders(opencode: Path) -> None:
     client = CLIENTS["opencode"]
     assert client.hooks is not None
     install.install(client)
-    assert install.entries_of(client) == [*client.hooks.events.values(), "command", "server"]
+    assert entries_of(client) == [*client.hooks.events.values(), "command", "server"]
     assert "memorist hook opencode" in (opencode / "plugins" / "memorist.js").read_text()
     (opencode / "commands" / "mine.md").write_text("mine")
-    install.remove(client)
-    assert install.entries_of(client) == [] and [*opencode.rglob("*")] == [
+    uninstall.remove(client)
+    assert entries_of(client) == [] and [*opencode.rglob("*")] == [
         opencode / "commands",
         opencode / "commands" / "mine.md",
     ]
@@ -427,7 +426,7 @@ def test_a_file_of_ours_follows_a_newer_version(opencode: Path, monkeypatch: pyt
         install.install(client)
     install.install(client)
     assert file.read_text() == skills.plugin_of_opencode()
-    install.remove(client)
+    uninstall.remove(client)
     assert not file.parent.exists()
 
 
@@ -438,7 +437,7 @@ def test_a_file_that_somebody_else_wrote_stays(theirs: str, opencode: Path) -> N
     file.write_text(theirs)
     said = [said for change in install.install(client) for said in change.told]
     assert any("is another than ours" in each for each in said) and file.read_text() == theirs
-    said = [said for change in install.remove(client) for said in change.told]
+    said = [said for change in uninstall.remove(client) for said in change.told]
     assert file.read_text() == theirs and any("stays" in each for each in said) == ("memorist" in theirs)
 
 
@@ -449,7 +448,7 @@ def test_a_file_of_ours_that_the_user_removed_or_changed_stays_so(opencode: Path
     file.write_text(file.read_text() + "// mine\n")
     install.install(client)
     assert not (opencode / "commands" / "memorist.md").exists() and file.read_text().endswith("// mine\n")
-    install.remove(client)
+    uninstall.remove(client)
     assert file.read_text().endswith("// mine\n")
 
 
@@ -465,7 +464,7 @@ def test_a_lost_copy_costs_nobody_a_file(home: Path) -> None:
     install.install(client)
     for copy in our_copies().iterdir():
         copy.unlink()
-    install.remove(client)
+    uninstall.remove(client)
     assert file.read_text() == COMMENTED
 
 
@@ -480,7 +479,7 @@ def test_toml_of_others_stays(others: str, home: Path) -> None:
     file.write_text(mine)
     install.install(client)
     file.write_text(file.read_text() + others)
-    install.remove(client)
+    uninstall.remove(client)
     left = file.read_text()
     ours = "startup_timeout_sec = 5\n", "[mcp_servers.memorist.env]\nA = 'b'\n"
     for line in ours:
@@ -493,7 +492,7 @@ def test_a_table_that_cannot_be_told_from_others_is_refused(home: Path) -> None:
     text = "[mcp_servers]\nmemorist = {command = 'memorist', args = ['mcp']}\nother = {command = 'x'}\n"
     file.write_text(text)
     with pytest.raises(Refused, match="by hand"):
-        install.remove(CLIENTS["codex"])
+        uninstall.remove(CLIENTS["codex"])
     assert file.read_text() == text
 
 
@@ -502,7 +501,7 @@ def test_a_hook_that_somebody_put_beside_ours_stays(home: Path) -> None:
     install.install(client)
     mine = {"type": "command", "command": "echo mine"}
     file.write_text(splice.append(file.read_text(), ("hooks", "Stop", 0, "hooks"), mine, file))
-    install.remove(client)
+    uninstall.remove(client)
     assert json.loads(file.read_text()) == {"hooks": {"Stop": [{"hooks": [mine]}]}}
 
 
@@ -512,7 +511,7 @@ def test_what_was_there_empty_comes_back_empty(before: dict[str, Any], home: Pat
     file.write_text(json.dumps(before))
     install.install(client)
     file.write_text(splice.put(file.read_text(), ("theme",), "dark", file))
-    install.remove(client)
+    uninstall.remove(client)
     assert json.loads(file.read_text()) == {**before, "theme": "dark"}
 
 
@@ -522,16 +521,16 @@ def test_what_was_changed_between_two_installations_comes_out_too(home: Path) ->
     install.install(client, servers=False)
     file.write_text(splice.put(file.read_text(), ("theme",), "dark", file))
     install.install(client)
-    assert "server" in install.entries_of(client)
-    install.remove(client)
-    assert json.loads(file.read_text()) == {"theme": "dark"} and install.entries_of(client) == []
+    assert "server" in entries_of(client)
+    uninstall.remove(client)
+    assert json.loads(file.read_text()) == {"theme": "dark"} and entries_of(client) == []
 
 
 def test_nothing_is_noted_when_nothing_is_installed(home: Path) -> None:
     (home / ".claude" / "settings.json").write_text(COMMENTED)
     install.install(CLIENTS["claude-code"])
     assert any(our_copies().iterdir())
-    install.remove(CLIENTS["claude-code"])
+    uninstall.remove(CLIENTS["claude-code"])
     assert not our_copies().exists() and not (our_copies().parent / "installed.json").exists()
 
 
@@ -547,7 +546,7 @@ def test_toml_with_an_error_is_named_and_untouched(home: Path) -> None:
     file = home / ".codex" / "config.toml"
     file.write_text('model = "x"\n[other\n')
     before = tree(home)
-    for work in (install.install, install.remove):
+    for work in (install.install, uninstall.remove):
         with pytest.raises(Invalid, match=r"config\.toml.*line 2"):
             work(CLIENTS["codex"])
     assert tree(home) == before, "nothing of the hooks either"
@@ -559,7 +558,7 @@ def test_without_a_home_nothing_is_written(home: Path, monkeypatch: pytest.Monke
 
     before = tree(home)
     monkeypatch.setattr(Path, "home", nobody)
-    for work in (install.install, install.remove, install.entries_of):
+    for work in (install.install, uninstall.remove, entries_of):
         with pytest.raises(Invalid, match="set HOME"):
             work(CLIENTS["claude-code"])
     assert tree(home) == before
@@ -588,12 +587,10 @@ def test_a_read_only_file_is_refused_on_the_way_out_too(home: Path) -> None:
     file.chmod(0o444)
     there = file.read_bytes()
     with pytest.raises(Refused, match=r"read-only.*other files"):
-        install.remove(CLIENTS["claude-code"])
-    assert file.read_bytes() == there and install.entries_of(CLIENTS["claude-code"]) == [
-        *CLIENTS["claude-code"].hooks.names
-    ]  # type: ignore[union-attr]
+        uninstall.remove(CLIENTS["claude-code"])
+    assert file.read_bytes() == there and entries_of(CLIENTS["claude-code"]) == [*CLIENTS["claude-code"].hooks.names]  # type: ignore[union-attr]
     file.chmod(0o644)
-    install.remove(CLIENTS["claude-code"])
+    uninstall.remove(CLIENTS["claude-code"])
     assert not file.exists()
 
 
@@ -604,20 +601,20 @@ def test_a_read_only_folder_keeps_no_other_file_from_its_end(home: Path) -> None
         if os.access(home / ".claude", os.W_OK):
             pytest.skip("root may write everywhere")
         with pytest.raises(Refused, match=r"settings\.json or its folder is read-only.*other files"):
-            install.remove(CLIENTS["claude-code"])
+            uninstall.remove(CLIENTS["claude-code"])
     finally:
         (home / ".claude").chmod(0o755)
     assert not (home / ".claude.json").exists() and not (home / ".claude" / "commands" / "memorist.md").exists()
-    install.remove(CLIENTS["claude-code"])
+    uninstall.remove(CLIENTS["claude-code"])
     assert tree(home / ".claude") == {}
 
 
-@pytest.mark.parametrize("work", [install.install, install.remove])
+@pytest.mark.parametrize("work", [install.install, uninstall.remove])
 def test_on_a_full_disk_nothing_is_done_that_cannot_be_noted(work: Callable[..., Any], home: Path) -> None:
     client, file = CLIENTS["gemini"], home / ".gemini" / "settings.json"
     file.write_text(COMMENTED)
     for name, other in CLIENTS.items():
-        if name != "gemini" or work is install.remove:
+        if name != "gemini" or work is uninstall.remove:
             install.install(other)
     before, noted = tree(home), our_copies().parent / "installed.json"
     files_at_most(noted.stat().st_size // 2)
@@ -627,7 +624,7 @@ def test_on_a_full_disk_nothing_is_done_that_cannot_be_noted(work: Callable[...,
     finally:
         files_of_any_size()
     assert tree(home) == before
-    for again in (install.install, install.remove):
+    for again in (install.install, uninstall.remove):
         again(client)
     assert file.read_text() == COMMENTED
 
@@ -648,7 +645,7 @@ def test_a_large_file_of_the_agent_is_no_obstacle(home: Path, cli: Cli, monkeypa
     file.write_text(json.dumps({"projects": {str(n): {"history": ["x" * 20_000]} for n in range(300)}}))
     before, env = tree(home), {"HOME": str(home), "PATH": os.environ["PATH"]}
     done = cli("install", "claude-code", **env)
-    assert done.code == 0 and install.SERVER in install.entries_of(CLIENTS["claude-code"])
+    assert done.code == 0 and SERVER in entries_of(CLIENTS["claude-code"])
     assert '"memorist"' in done.out and "x" * 100 not in done.out, "of one long line only what changes is shown"
     assert (
         cli("uninstall", "claude-code", **env).code == 0
@@ -656,7 +653,7 @@ def test_a_large_file_of_the_agent_is_no_obstacle(home: Path, cli: Cli, monkeypa
         and file.read_bytes() == before[".claude.json"]
     )
     assert cli("install", "claude-code", "--no-mcp", **env).code == 0
-    monkeypatch.setattr(install, "LARGEST_SETTINGS", 5_000_000)
+    monkeypatch.setattr(changes, "LARGEST_SETTINGS", 5_000_000)
     dry = cli.inside("uninstall", "claude-code", "--dry-run")
     assert dry.code == 2 and "other files" in dry.err
     out = cli.inside("uninstall", "claude-code")
@@ -695,7 +692,7 @@ def test_a_link_and_a_mode_stay(home: Path) -> None:
     install.install(CLIENTS["claude-code"])
     assert (home / ".claude" / "settings.json").is_symlink() and "SessionStart" in real.read_text()
     assert stat.S_IMODE(real.stat().st_mode) == 0o640
-    install.remove(CLIENTS["claude-code"])
+    uninstall.remove(CLIENTS["claude-code"])
     assert real.read_text() == "{}\n"
 
 
@@ -717,7 +714,7 @@ def test_nor_does_a_folder_of_it_that_leads_elsewhere(home: Path, tmp_path: Path
     install.install(CLIENTS["claude-code"])
     (project / ".claude").symlink_to(home / ".claude")
     before = tree(home)
-    for work in (install.install, install.remove):
+    for work in (install.install, uninstall.remove):
         with pytest.raises(Refused, match="outside of its folder"):
             work(CLIENTS["claude-code"], project)
     assert tree(home) == before
@@ -760,14 +757,14 @@ def test_in_and_out_at_once_leaves_a_whole_file(home: Path) -> None:
         except BaseException as problem:
             problems.append(problem)
 
-    each = [threading.Thread(target=run, args=(work,)) for work in (install.install, install.remove) * 3]
+    each = [threading.Thread(target=run, args=(work,)) for work in (install.install, uninstall.remove) * 3]
     for thread in each:
         thread.start()
     for thread in each:
         thread.join()
-    assert not problems and len(install.entries_of(client)) in (0, 7), "all of it or nothing"
-    install.remove(client)
-    assert file.read_text() == COMMENTED and install.entries_of(client) == []
+    assert not problems and len(entries_of(client)) in (0, 7), "all of it or nothing"
+    uninstall.remove(client)
+    assert file.read_text() == COMMENTED and entries_of(client) == []
 
 
 def test_without_the_program_on_the_path_nothing_is_written(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -854,5 +851,5 @@ def test_an_empty_project_is_empty_again(client: Agent, home: Path, tmp_path: Pa
     project.mkdir()
     install.install(client, project)
     assert [*project.iterdir()]
-    install.remove(client, project)
+    uninstall.remove(client, project)
     assert [*project.iterdir()] == []

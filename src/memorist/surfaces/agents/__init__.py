@@ -1,9 +1,10 @@
 """Coding agents: what `memorist install` writes into their settings, and how `memorist hook` answers them.
 
 clients.py   the supported agents, where each keeps its settings, and the format it wants for hooks and servers
-marks.py     which entries in settings are ours
+marks.py     which commands are ours;  entries.py  which entries of settings that makes ours
+install.py   puts our lines into those settings;  uninstall.py  takes exactly them out again
+changes.py   a change of one file, planned, shown and made;  book.py  what was done, so that it can be undone
 splice.py    changes other people's JSON in one place;  tables.py  the same with TOML
-install.py   puts our lines into those settings, and takes exactly them out again
 switches.py  what else these settings say: whether our plugin is on, and whether hooks are off
 trial.py     whether what they have of ours works
 hooks.py     what an agent is told at each moment of its session;  moments.py  what is done at one of them

@@ -16,8 +16,9 @@ from memorist.remember.edit import is_told_to, use_key
 from memorist.store import captures
 from memorist.store.nouns import Diagnosis, Receipt
 from memorist.store.where import Where
-from memorist.surfaces.agents import install, problems, switches, trial
+from memorist.surfaces.agents import problems, switches, trial
 from memorist.surfaces.agents.clients import CLIENTS, Agent
+from memorist.surfaces.agents.entries import SERVER, entries_of
 from memorist.surfaces.agents.marks import MEMORIST
 from memorist.surfaces.agents.moments import HELPER, SURFACE
 
@@ -77,7 +78,7 @@ def checked(memory: Memory) -> list[Diagnosis]:
 def _checked(agent: Agent, last: Receipt | None) -> Diagnosis:
     root = repository_root(Path.cwd()) or Path.cwd()
     try:
-        entries = {*install.entries_of(agent), *install.entries_of(agent, root)}
+        entries = {*entries_of(agent), *entries_of(agent, root)}
     except MemoristError as problem:
         return Diagnosis(False, agent.name, str(problem), "mend that file; nothing of ours works in it")
     plugin = switches.plugin_of(agent)
@@ -107,7 +108,7 @@ def _has(agent: Agent, entries: set[str], plugin: str | None) -> str:
         return f"the plugin {plugin}"
     hooks = _events(agent)
     there = f"{len(entries & hooks)} of {len(hooks)} hooks, " if hooks else ""
-    there += "tools" if install.SERVER in entries else "no tools"
+    there += "tools" if SERVER in entries else "no tools"
     return f"{there}, and the plugin {plugin}, though one of them is enough" if plugin else there
 
 

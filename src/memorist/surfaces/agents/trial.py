@@ -18,7 +18,7 @@ from functools import cache
 from itertools import chain, takewhile
 from pathlib import Path
 
-from memorist.surfaces.agents import install, splice, switches
+from memorist.surfaces.agents import entries, splice, switches
 from memorist.surfaces.agents.clients import Agent
 from memorist.surfaces.agents.marks import (
     MEMORIST,
@@ -126,7 +126,7 @@ def _hook(agent: Agent) -> list[str] | None:
     if agent.hooks is None:
         return None
     events = agent.hooks.events
-    ours = install.ours(switches.read(agent.file(agent.hooks, None)), events.get("prompt", events["start"]), agent)
+    ours = entries.ours(switches.read(agent.file(agent.hooks, None)), events.get("prompt", events["start"]), agent)
     best = sorted(map(words_of, ours), key=is_gone)[:1]  # one that is gone only where no other is there
     words = [_expanded(word) for word in chain(*best)]
     at = called(words)

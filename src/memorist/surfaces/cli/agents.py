@@ -11,16 +11,19 @@ from typing import Any
 from memorist import checks
 from memorist.errors import Invalid, MemoristError, meant
 from memorist.project import repository_root
-from memorist.surfaces.agents import install as lines
+from memorist.surfaces.agents import install as lines_in
 from memorist.surfaces.agents import switches
+from memorist.surfaces.agents import uninstall as lines_out
+from memorist.surfaces.agents.changes import FileChange
 from memorist.surfaces.agents.clients import CLIENTS, Agent
+from memorist.surfaces.agents.entries import entries_of
 from memorist.surfaces.cli import hook as answering
 from memorist.surfaces.cli.arguments import JSON, PLACE, Commands, Option
 from memorist.surfaces.cli.screen import aside, one_line
 from memorist.surfaces.cli.verbs import PATIENCE_OF_READERS, Place, opened
 
 EVERY = "all"
-Changing = Callable[[Agent], list[lines.FileChange]]
+Changing = Callable[[Agent], list[FileChange]]
 OF_A_PROJECT = (
     "these are settings of the project: who has them, and no memorist on the PATH, sees each hook end with 127; "
     "their agent goes on without it"
@@ -48,8 +51,8 @@ def install(
     root, hooks, servers = _root(here), not no_hooks, not no_mcp
     if not hooks and not servers:
         raise Invalid("--no-hooks and --no-mcp leave nothing to install; give one of them")
-    named, plan = _named(clients, root), partial(lines.plan, project=root, hooks=hooks, servers=servers)
-    make = partial(lines.install, project=root, hooks=hooks, servers=servers)
+    named, plan = _named(clients, root), partial(lines_in.plan, project=root, hooks=hooks, servers=servers)
+    make = partial(lines_in.install, project=root, hooks=hooks, servers=servers)
     if root is not None:
         aside(OF_A_PROJECT)
     return _each(place, named, plan, make, ("has everything already", "nothing to add"), dry_run)
@@ -59,9 +62,14 @@ def uninstall(place: Place, clients: list[str] | None = None, here: bool = False
     if not clients:
         raise Invalid(f"name what to take our lines out of: {', '.join(CLIENTS)}, or {EVERY}")
     root = _root(here)
-    named, plan = _named(clients, root, found=False), partial(lines.removal, project=root)
+    named, plan = _named(clients, root, found=False), partial(lines_out.removal, project=root)
     return _each(
-        place, named, plan, partial(lines.remove, project=root), ("has nothing of ours", "nothing to take out"), dry_run
+        place,
+        named,
+        plan,
+        partial(lines_out.remove, project=root),
+        ("has nothing of ours", "nothing to take out"),
+        dry_run,
     )
 
 
@@ -79,7 +87,7 @@ def _each(
             document[client.name] = _shown(place, client, changes, none)
             if not dry_run:
                 make(client)
-            lines.must_all(changes)
+            lines_out.must_all(changes)
         except MemoristError as problem:
             if len(clients) == 1:
                 raise
@@ -121,7 +129,7 @@ def _listed(place: Place, project: bool) -> int:
     for client in CLIENTS.values():
         plugin = None if project else switches.plugin_of(client)
         try:
-            entries = lines.entries_of(client, root)
+            entries = entries_of(client, root)
             state = ", ".join([*entries, *([f"plugin {plugin}"] if plugin else [])]) or "-"
         except MemoristError as problem:
             entries, state = [], str(problem)
@@ -136,7 +144,7 @@ def _listed(place: Place, project: bool) -> int:
     return code
 
 
-def _shown(place: Place, client: Agent, changes: list[lines.FileChange], none: tuple[str, str]) -> dict[str, Any]:
+def _shown(place: Place, client: Agent, changes: list[FileChange], none: tuple[str, str]) -> dict[str, Any]:
     """Shows line by line what will be done."""
     changed = [change for change in changes if change.is_one]
     if not place.json:
@@ -148,7 +156,7 @@ def _shown(place: Place, client: Agent, changes: list[lines.FileChange], none: t
     return {"files": [str(change.file) for change in changed], "entries": entries}
 
 
-def _nothing(client: Agent, changes: list[lines.FileChange], alone: str, before_why: str) -> str:
+def _nothing(client: Agent, changes: list[FileChange], alone: str, before_why: str) -> str:
     """That nothing is done. Where the changes say why, the words must not say otherwise."""
     why = any(change.told or change.failed for change in changes)
     return f"{client.title}: {before_why}" if why else f"{client.title} {alone}"
