@@ -99,15 +99,16 @@ class Book:
 
     def forget(self, file: Path) -> None:
         noted = self.files.pop(str(file), None)
-        if noted is not None and noted.before:
-            (self.folder / "before" / noted.before).unlink(missing_ok=True)
-        self.forgotten.update(noted.folders if noted else ())
+        if noted is None:
+            return
+        self.forgotten.update(noted.folders)
         if self.files:
-            return self._write()
-        # None of our entries is left anywhere. The lock file stays: if it were removed, two processes could each hold
-        # one.
-        (self.folder / NOTED).unlink(missing_ok=True)
-        with suppress(OSError):  # it is missing, or somebody put something into it
+            self._write()
+        else:  # the lock file stays: if it were removed, two processes could each hold one
+            (self.folder / NOTED).unlink(missing_ok=True)
+        if noted.before:
+            (self.folder / "before" / noted.before).unlink(missing_ok=True)
+        with suppress(OSError):  # it is missing, or holds what else was before
             (self.folder / "before").rmdir()
 
     def remove_folders(self) -> None:
