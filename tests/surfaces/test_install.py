@@ -820,6 +820,19 @@ def test_in_the_settings_of_a_project(home: Path, cli: Cli) -> None:
     assert not (cli.folder / ".mcp.json").exists()
 
 
+def test_what_is_left_in_projects_is_named(home: Path, cli: Cli) -> None:
+    env, file = {"HOME": str(home), "PATH": os.environ["PATH"]}, cli.folder / ".mcp.json"
+    for project in ((), ("--project",)):
+        assert cli("install", "claude-code", "--no-hooks", *project, **env).code == 0
+    assert cli("install", "codex", "--project", **env).code == 0
+    for said in (cli("uninstall", "claude-code", "--dry-run", **env), cli("uninstall", "claude-code", **env)):
+        assert f"{file} has lines of ours too; `memorist uninstall claude-code --project`" in said.err
+        assert ".codex" not in said.err and said.code == 0
+    assert "nothing to take out" in cli("uninstall", "claude-code", **env).out
+    assert "too" not in cli("uninstall", "claude-code", "--project", **env).err and not file.exists()
+    assert cli("uninstall", "claude-code", **env).out == "Claude Code has nothing of ours\n"
+
+
 def test_one_agent_with_a_problem_keeps_no_other_from_its_lines(home: Path, cli: Cli) -> None:
     env = {"HOME": str(home), "PATH": os.environ["PATH"]}
     broken = home / ".claude" / "settings.json"

@@ -9,6 +9,7 @@ import os
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
+from functools import reduce
 from pathlib import Path
 from typing import Any
 
@@ -25,7 +26,19 @@ from memorist.surfaces.agents.marks import MEMORIST, is_server
 def removal(client: Agent, project: Path | None = None) -> list[FileChange]:
     """What removing our entries would change. A file that cannot be read or written does not stop the others."""
     book = Book.read()
-    return [_tried_without(client, file, of, book) for file, of in places_of(client, project).items()]
+    changes = [_tried_without(client, file, of, book) for file, of in places_of(client, project).items()]
+    return changes if project is not None else _telling_of_others(changes, client, book)
+
+
+def _telling_of_others(changes: list[FileChange], client: Agent, book: Book) -> list[FileChange]:
+    """With the recorded files that are not looked at: those of projects, or of a folder that a variable named."""
+    looked_at = {str(change.file) for change in changes}
+    others = [name for name, noted in book.files.items() if noted.client == client.name and name not in looked_at]
+    said = (
+        f"has lines of ours too; `{MEMORIST} uninstall {client.name} --project`, called in that project, takes them out"
+    )
+    first = reduce(FileChange.telling, (f"{name} {said}" for name in others if Path(name).exists()), changes[0])
+    return [first, *changes[1:]]
 
 
 def remove(client: Agent, project: Path | None = None) -> list[FileChange]:
