@@ -2,6 +2,8 @@
 
 import json
 import re
+import subprocess
+import sys
 import tomllib
 from io import BytesIO
 from pathlib import Path
@@ -12,7 +14,7 @@ from jsonschema import Draft202012Validator
 
 import shapes
 from memorist.errors import Refused
-from memorist.surfaces.agents import install, plugin, skills
+from memorist.surfaces.agents import install, plugin, skills, switches
 from memorist.surfaces.agents.clients import CLIENTS
 from memorist.surfaces.agents.marks import commands_in, is_hook
 from surfaces.conftest import Cli
@@ -103,6 +105,15 @@ def test_the_folder_is_written_and_nothing_in_it_replaced(cli: Cli, tmp_path: Pa
     assert (folder / "README.md").read_text() == "mine"
 
 
+def test_the_hook_of_a_plugin_loads_no_more_than_that_of_an_installation(cli: Cli) -> None:
+    code = (
+        "import sys; from memorist.surfaces.cli import hook; hook.run(['claude-code', 'UserPromptSubmit', '--plugin']); "
+        "print([name for name in ('zipfile', 'difflib', 'subprocess', 'ctypes') if name in sys.modules])"
+    )
+    done = subprocess.run([sys.executable, "-c", code], input='{"prompt": "thanks!"}', capture_output=True, text=True)
+    assert done.stdout.strip() == "[]", done.stderr
+
+
 def test_a_hook_runs_once(cli: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Where the settings have it, the plugin's says nothing."""
     home, programs = tmp_path / "home", tmp_path / "bin"
@@ -137,9 +148,9 @@ def test_only_a_hook_of_the_user_that_runs_silences_a_plugin(
     for name in ("HOME", "USERPROFILE"):
         monkeypatch.setenv(name, str(tmp_path / "home"))
     for folder in (tmp_path / ".claude", tmp_path / "home" / ".claude"):
-        assert not plugin.in_settings("claude-code", "UserPromptSubmit")
+        assert not switches.in_settings("claude-code", "UserPromptSubmit")
         folder.mkdir(parents=True)
         (folder / "settings.json").write_text(json.dumps({"hooks": {"UserPromptSubmit": [entry]}}))
-    assert plugin.in_settings("claude-code", "UserPromptSubmit") == ours
+    assert switches.in_settings("claude-code", "UserPromptSubmit") == ours
     (tmp_path / "home" / ".claude" / "settings.json").write_text("{ broken")
-    assert not plugin.in_settings("claude-code", "UserPromptSubmit")
+    assert not switches.in_settings("claude-code", "UserPromptSubmit")

@@ -22,9 +22,9 @@ from zipfile import ZipFile, ZipInfo
 
 from memorist import __version__
 from memorist.errors import Refused
-from memorist.surfaces.agents import skills, splice
+from memorist.surfaces.agents import skills
 from memorist.surfaces.agents.clients import CLIENTS, DESK, STDIO, Agent
-from memorist.surfaces.agents.marks import MEMORIST, commands_in, is_hook
+from memorist.surfaces.agents.marks import MEMORIST
 from memorist.surfaces.cli.hook import FLAG
 
 TOLD_IN_SHORT = "A memory for coding agents: what was decided and learned in a project, on this machine, in one file."
@@ -157,27 +157,6 @@ def write(folder: Path) -> list[Path]:
         file.parent.mkdir(parents=True, exist_ok=True)
         file.write_bytes(content)
     return [*wanted]
-
-
-def in_settings(client: str, event: str) -> bool:
-    """Whether the settings of this user run that hook at every such event: then a plugin's hook stays silent. A
-    project's settings are not consulted, because it may be cloned: its author must not silence the user's hooks
-    (docs/why/0061)."""
-    agent = CLIENTS.get(client)
-    if agent is None or agent.hooks is None or agent.hooks.entry is None:
-        return False
-    commands = _commands_at(event, agent.file(agent.hooks, None))
-    return any(is_hook(command, client) for command in commands)
-
-
-def _commands_at(event: str, file: Path) -> list[str]:
-    """The commands that such settings run at that event, whatever they are for."""
-    try:
-        entries = splice.read(file.read_text("utf-8"), file)["hooks"][event] if file.is_file() else []
-        always = [entry for entry in entries if entry.get("matcher") in (None, "", "*")]
-    except (OSError, ValueError, LookupError, TypeError, AttributeError):  # `memorist doctor` reports these
-        return []
-    return [command for entry in always for command in commands_in(entry)]
 
 
 def _written(document: Mapping[str, Any]) -> str:

@@ -1,5 +1,5 @@
-"""What an agent's own settings say beside our entries: whether a plugin of ours is on, and whether hooks are off. For
-`install` and `memorist doctor`.
+"""What an agent's own settings say beside our entries: whether a plugin of ours is on, and whether hooks are off, for
+`install` and `memorist doctor`; and whether they have a hook, for that of a plugin.
 
 Only the settings of the user count: those of a project came with a clone.
 """
@@ -11,8 +11,8 @@ from typing import Any
 
 from memorist.errors import Invalid
 from memorist.surfaces.agents import splice
-from memorist.surfaces.agents.clients import Agent, Hooks, Servers
-from memorist.surfaces.agents.marks import MEMORIST
+from memorist.surfaces.agents.clients import CLIENTS, Agent, Hooks, Servers
+from memorist.surfaces.agents.marks import MEMORIST, commands_in, is_hook
 
 
 def plugin_of(agent: Agent) -> str | None:
@@ -25,6 +25,21 @@ def off_by(agent: Agent) -> str | None:
     """The setting that keeps our hooks from running, and its file; None if nothing does."""
     found = _SWITCHES.get(agent.name)
     return next(found(agent), None) if found else None
+
+
+def in_settings(client: str, event: str) -> bool:
+    """Whether they run our hook at every such event: then a plugin's hook stays silent. If a project's settings counted,
+    the author of a clone could silence the user's hooks (docs/why/0061)."""
+    agent = CLIENTS.get(client)
+    if agent is None or agent.hooks is None or agent.hooks.entry is None:
+        return False
+    entries = splice.at(read(agent.file(agent.hooks, None)), ("hooks", event))
+    always = [entry for entry in entries if _at_every(entry)] if isinstance(entries, list) else []
+    return any(is_hook(command, client) for entry in always for command in commands_in(entry))
+
+
+def _at_every(entry: object) -> bool:
+    return isinstance(entry, Mapping) and entry.get("matcher") in (None, "", "*")
 
 
 def read(file: Path) -> Any:

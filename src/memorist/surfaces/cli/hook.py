@@ -59,9 +59,9 @@ def _answer(words: Sequence[str], raw: bytes, say: Callable[[str], None], began:
         raise Invalid(f"a hook is called with an agent and an event, not with {' '.join(named)[:60]!r}")
     client, event = named
     if FLAG in words:
-        from memorist.surfaces.agents import plugin
+        from memorist.surfaces.agents import switches
 
-        if plugin.in_settings(client, event):
+        if switches.in_settings(client, event):
             return
     hooks.answer(client, event, raw, say, began)
 
