@@ -105,6 +105,19 @@ def test_the_folder_is_written_and_nothing_in_it_replaced(cli: Cli, tmp_path: Pa
     assert (folder / "README.md").read_text() == "mine"
 
 
+def test_a_folder_that_cannot_be_written_is_named(cli: Cli, tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("mine")
+    (tmp_path / "plugins" / "README.md").mkdir(parents=True)
+    for folder, said in (
+        ("", "name a new folder"),
+        ("file", "file/README.md cannot be used"),
+        ("plugins", "is no plain file"),
+    ):
+        done = cli("plugin", str(tmp_path / folder) if folder else "")
+        assert done.code in (2, 7) and said in done.err, done.err
+    assert (tmp_path / "file").read_text() == "mine" and not any(cli.folder.iterdir())
+
+
 def test_the_hook_of_a_plugin_loads_no_more_than_that_of_an_installation(cli: Cli) -> None:
     code = (
         "import sys; from memorist.surfaces.cli import hook; hook.run(['claude-code', 'UserPromptSubmit', '--plugin']); "

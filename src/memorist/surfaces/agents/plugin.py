@@ -21,7 +21,8 @@ from typing import Any
 from zipfile import ZipFile, ZipInfo
 
 from memorist import __version__
-from memorist.errors import Refused
+from memorist.errors import Refused, unavailable
+from memorist.files import whole
 from memorist.surfaces.agents import skills
 from memorist.surfaces.agents.clients import CLIENTS, DESK, STDIO, Agent
 from memorist.surfaces.agents.marks import MEMORIST
@@ -151,11 +152,14 @@ def write(folder: Path) -> list[Path]:
     """Writes them. → the files; nothing is written if one of them exists with other content"""
     wanted = {folder / path: text.encode() for path, text in files().items()} | {folder / BUNDLE: bundle()}
     for file, content in wanted.items():
-        if file.exists() and file.read_bytes() != content:
+        if whole.read(file) not in (None, content):
             raise Refused(f"{file} is there, and is another; name a new folder")
-    for file, content in wanted.items():
-        file.parent.mkdir(parents=True, exist_ok=True)
-        file.write_bytes(content)
+    try:
+        for file, content in wanted.items():
+            file.parent.mkdir(parents=True, exist_ok=True)
+            file.write_bytes(content)
+    except OSError as problem:
+        raise unavailable(problem, str(folder)) from problem
     return [*wanted]
 
 

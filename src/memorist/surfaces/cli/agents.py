@@ -177,6 +177,8 @@ def plugin(place: Place, folder: str) -> int:
     """Writes the plugin folders of the agents, for those who install plugins instead of lines in settings."""
     from memorist.surfaces.agents import plugin as folders
 
+    if not folder.strip():
+        raise Invalid("the folder's name is empty; name a new folder")
     written = folders.write(Path(folder))
     return place.screen.answer([str(file) for file in written], *map(str, written))
 
