@@ -326,6 +326,44 @@ def test_a_server_whose_program_is_gone_calls_us_by_name(name: str, path: str, t
     assert "memorist" not in file.read_text()
 
 
+def claude(home: Path, does: str) -> None:
+    """A program of that name on the PATH."""
+    program = home.parent / "bin" / "claude"
+    program.write_text(f"#!/bin/sh\n{does}\n")
+    program.chmod(0o755)
+
+
+@pytest.mark.skipif(os.name != "posix", reason="a script of the shell")
+def test_the_command_of_an_agent_adds_the_server(home: Path) -> None:
+    client, file = CLIENTS["claude-code"], home / ".claude.json"
+    file.write_text('{"x": 1}\n')
+    claude(
+        home,
+        f"""echo '{{"x": 2, "mcpServers": {{"memorist": {{"command": "memorist", "args": ["mcp"]}}}}}}' > {file}""",
+    )
+    [change] = install.plan(client, hooks=False)
+    assert change.diff() == [f"$ {home.parent}/bin/claude mcp add --scope user memorist -- memorist mcp"]
+    install.install(client, hooks=False)
+    assert entries_of(client) == [SERVER] and install.plan(client, hooks=False)[0].told == ()
+    uninstall.remove(client)
+    assert file.read_text() == '{"x": 1}\n'
+
+
+@pytest.mark.skipif(os.name != "posix", reason="a script of the shell")
+@pytest.mark.parametrize(("does", "said"), [
+    ("echo one >&2; printf 'no \\351 two' >&2; exit 1", r"memorist mcp` failed \(no \ufffd two\); run it yourself"),
+    ("exit 3", r"failed \(3\)"), ("exit 0", r"ended well and left .*\.claude\.json as it was; add the server"),
+])  # fmt: skip
+def test_a_command_of_an_agent_that_adds_nothing_is_named(does: str, said: str, home: Path) -> None:
+    claude(home, does)
+    for _ in range(2):
+        with pytest.raises(StoreUnavailable, match=said):
+            install.install(CLIENTS["claude-code"])
+    assert entries_of(CLIENTS["claude-code"])[0] == "SessionStart", "the hooks are in"
+    uninstall.remove(CLIENTS["claude-code"])
+    assert tree(home) == {}
+
+
 def test_a_memorist_of_somebody_else_is_left_alone(home: Path) -> None:
     client, file = CLIENTS["claude-code"], home / ".claude" / "settings.json"
     command = f"{home.parent / 'bin' / 'memorist'} hook claude-code Stop"

@@ -140,15 +140,17 @@ def _make_folder(file: Path) -> list[str]:
 
 
 def _run(change: FileChange) -> FileChange:
-    """Lets the agent's own command make the change, and checks what became of the file."""
+    """Lets the agent's own command make the change, and checks that the file has changed."""
     words = change.command or ()
+    said = f"`{' '.join(words)}`"
     try:
-        done = subprocess.run(words, capture_output=True, text=True, timeout=WAIT_FOR_PROGRAM, stdin=subprocess.DEVNULL)
+        done = subprocess.run(words, capture_output=True, timeout=WAIT_FOR_PROGRAM, stdin=subprocess.DEVNULL)
     except (OSError, subprocess.TimeoutExpired) as problem:
-        raise StoreUnavailable(f"`{' '.join(words)}` could not be run ({problem}); run it yourself") from problem
+        raise StoreUnavailable(f"{said} could not be run ({problem}); run it yourself") from problem
     if done.returncode:
-        said = (done.stderr or done.stdout).strip().splitlines()
-        raise StoreUnavailable(
-            f"`{' '.join(words)}` failed ({said[-1][:200] if said else done.returncode}); run it yourself"
-        )
-    return replace(change, after=content_of(change.file))
+        told = (done.stderr or done.stdout).decode(errors="replace").strip().splitlines()
+        raise StoreUnavailable(f"{said} failed ({told[-1][:200] if told else done.returncode}); run it yourself")
+    after = content_of(change.file)
+    if after == change.before:
+        raise StoreUnavailable(f"{said} ended well and left {change.file} as it was; add the server there yourself")
+    return replace(change, after=after)
