@@ -864,7 +864,7 @@ def test_what_is_left_in_projects_is_named(home: Path, cli: Cli) -> None:
         assert cli("install", "claude-code", "--no-hooks", *project, **env).code == 0
     assert cli("install", "codex", "--project", **env).code == 0
     for said in (cli("uninstall", "claude-code", "--dry-run", **env), cli("uninstall", "claude-code", **env)):
-        assert f"{file} has lines of ours too; `memorist uninstall claude-code --project`" in said.err
+        assert f"lines of ours are in {file} too; `memorist uninstall claude-code --project`" in said.err
         assert ".codex" not in said.err and said.code == 0
     assert "nothing to take out" in cli("uninstall", "claude-code", **env).out
     assert "too" not in cli("uninstall", "claude-code", "--project", **env).err and not file.exists()

@@ -9,7 +9,6 @@ import os
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
-from functools import reduce
 from pathlib import Path
 from typing import Any
 
@@ -33,12 +32,13 @@ def removal(client: Agent, project: Path | None = None) -> list[FileChange]:
 def _telling_of_others(changes: list[FileChange], client: Agent, book: Book) -> list[FileChange]:
     """With the recorded files that are not looked at: those of projects, or of a folder that a variable named."""
     looked_at = {str(change.file) for change in changes}
-    others = [name for name, noted in book.files.items() if noted.client == client.name and name not in looked_at]
-    said = (
-        f"has lines of ours too; `{MEMORIST} uninstall {client.name} --project`, called in that project, takes them out"
-    )
-    first = reduce(FileChange.telling, (f"{name} {said}" for name in others if Path(name).exists()), changes[0])
-    return [first, *changes[1:]]
+    ours = (name for name, noted in book.files.items() if noted.client == client.name and name not in looked_at)
+    others = [name for name in ours if Path(name).exists()]
+    if not others:
+        return changes
+    out = f"`{MEMORIST} uninstall {client.name} --project`, called in that project, takes them out"
+    led = f"; if {client.variable} led there, set it and leave --project out" if client.variable else ""
+    return [changes[0].telling(f"lines of ours are in {', '.join(others)} too; {out}{led}"), *changes[1:]]
 
 
 def remove(client: Agent, project: Path | None = None) -> list[FileChange]:
