@@ -53,7 +53,7 @@ def must_all(changes: Sequence[FileChange]) -> None:
     failed = [change.failed for change in changes if change.failed is not None]
     if failed:
         said = "; ".join(map(str, failed))
-        raise type(failed[0])(f"{said}; nothing is taken out of it, only out of the other files of this agent")
+        raise type(failed[0])(f"{said}; nothing is taken out there, only out of the other files of this agent")
 
 
 def _forget(book: Book, change: FileChange, _: FileChange) -> None:
