@@ -18,7 +18,8 @@ from contextlib import closing, suppress
 from dataclasses import replace
 from datetime import UTC, datetime
 from importlib import import_module
-from itertools import islice
+from itertools import groupby
+from operator import itemgetter
 from pathlib import Path
 from typing import IO, Any, cast
 
@@ -41,6 +42,7 @@ from memorist.text.twins import CITED
 # Agents, and the importers that read their transcripts.
 READ = {"claude-code": "claude_code", "codex": "codex", "gemini": "gemini"}
 MESSAGES_AT_ONCE = 200  # messages
+AT_LEAST = 1 << 20  # bytes of a transcript that are read however little time there is
 QUIET = 24 * 3600  # seconds of silence after which a session counts as over
 TRANSCRIPT = "transcript"  # the place of a problem, for `memorist doctor`
 
@@ -57,12 +59,12 @@ def note(memory: Memory, client: str, session: str, path: Path, ended: bool, sin
     store = memory._tools.store
     there = next((each for each in captures.known(store, memory.space, memory.home) if each.session == session), None)
     if there is None or there.path != path:
-        capture = Capture(client, session, path, ended=ended, since=since)
-    else:
-        closed = there.closed and ended and replace(there, closed=False).at_its_end
-        capture = replace(there, ended=ended, closed=closed)
-    if capture != there:
-        _keep(memory, capture)
+        with memory._writer.transaction():
+            captures.note(Capture(client, session, path, ended=ended, since=since), store, memory.space, memory.home)
+        return
+    closed = there.closed and ended and replace(there, closed=False).at_its_end
+    if (ended, closed) != (there.ended, there.closed):
+        _changed(memory, there, ended=ended, closed=closed)
 
 
 def read_all(memory: Memory, seconds: float | None = None, session: str | None = None, close: bool = True) -> int:
@@ -74,10 +76,12 @@ def read_all(memory: Memory, seconds: float | None = None, session: str | None =
         if capture.closed or session not in (None, capture.session):
             continue
         try:
-            said += _read(memory, capture, until, close, since)
+            new, whole = _read(memory, capture, until, close, since)
         except (Invalid, OSError, RecursionError) as problem:
             problems.note(capture.client, TRANSCRIPT, problem)
-        if said and until is not None and time.monotonic() >= until:
+            continue
+        said += new
+        if _is_over(until) and (said or not whole):
             break
     return said
 
@@ -100,22 +104,32 @@ def _since(memory: Memory) -> str | None:
     return max(filter(None, (here, settings.switched_on())), key=datetime.fromisoformat, default=None)
 
 
-def _read(memory: Memory, capture: Capture, until: float | None, close: bool, since: str | None) -> int:
+def _read(memory: Memory, capture: Capture, until: float | None, close: bool, since: str | None) -> tuple[int, bool]:
     """Reads on in one transcript, and closes its session if that has ended and nothing is left to read. A missing file
-    counts as an end."""
-    said = 0
+    counts as an end. → messages, and whether nothing is left"""
+    stream = Stream(Source(capture.path, readable(capture.path.name)))
+    said, tail = 0, _Tail(stream, capture.goes_on_at, until)
     # A session in which nothing was said, or that was discarded, has no messages.
-    with closing(_messages(capture, since)) as found:
-        while some := list(islice(found, MESSAGES_AT_ONCE)):
-            _ingest(memory, [message for message, _ in some], capture)
-            said += len(some)
-            capture = replace(capture, read=some[-1][1], last=captures.mark(capture.path, some[-1][1]))
-            _keep(memory, capture)
-            if len(some) == MESSAGES_AT_ONCE and until is not None and time.monotonic() >= until:
-                return said
-    if close:  # else an agent is waiting
+    with closing(_messages(tail, capture, since)) as found:
+        for messages, end in _some_at_once(found):
+            _ingest(memory, messages, capture)
+            said += len(messages)
+            capture = _read_to(memory, capture, end)
+            if len(messages) >= MESSAGES_AT_ONCE and _is_over(until):
+                return said, False
+    if tail.begin != tail.end != capture.read:  # what came last is not kept, and not read again
+        capture = _read_to(memory, capture, tail.end)
+    if close and tail.whole:  # else an agent is waiting
         _close(memory, _uses_counted(memory, capture))
-    return said
+    return said, tail.whole
+
+
+def _read_to(memory: Memory, capture: Capture, place: int) -> Capture:
+    return _changed(memory, capture, read=place, last=captures.mark(capture.path, place))
+
+
+def _is_over(until: float | None) -> bool:
+    return until is not None and time.monotonic() >= until
 
 
 def _uses_counted(memory: Memory, capture: Capture) -> Capture:
@@ -125,9 +139,7 @@ def _uses_counted(memory: Memory, capture: Capture) -> Capture:
     if not turns:
         return capture
     _count_uses(memory, capture.session, [turn for turn in turns if turn.provenance.role == "assistant"])
-    capture = replace(capture, counted=turns[-1].number)
-    _keep(memory, capture)
-    return capture
+    return _changed(memory, capture, counted=turns[-1].number)
 
 
 def _count_uses(memory: Memory, session: str, answers: list[Record]) -> None:
@@ -155,18 +167,18 @@ def _answers_to(told: datetime, until: datetime, answers: list[Record]) -> str:
 
 def _close(memory: Memory, capture: Capture) -> None:
     """Ends its session if that is over: the agent said so, or was killed and has been silent for a day, or the file is
-    gone. A session whose file never existed may still begin."""
+    gone. A session whose file never existed may still begin, and one in which nothing was said is none."""
     gone = not capture.path.is_file()
     quiet = not gone and time.time() - capture.path.stat().st_mtime > QUIET
     if not capture.ended and not (capture.read and (gone or quiet)):
         return
-    if capture.read:
+    if capture.counted:
         memory.session(capture.session, agent=capture.client).close()
     if gone:
         with memory._writer.transaction():
             captures.forget(capture.session, memory._tools.store, memory.space, memory.home)
     else:
-        _keep(memory, replace(capture, ended=True, closed=True))
+        _changed(memory, capture, ended=True, closed=True)
 
 
 def _ingest(memory: Memory, messages: list[Mapping[str, Any]], capture: Capture) -> None:
@@ -185,16 +197,24 @@ def _ingest(memory: Memory, messages: list[Mapping[str, Any]], capture: Capture)
                 _ingest(memory, [message], capture)
 
 
-def _keep(memory: Memory, capture: Capture) -> None:
+def _changed(memory: Memory, capture: Capture, **values: Any) -> Capture:
+    """Stores these values of it, and leaves the others as they are by now: while a transcript is read, its agent may say
+    that the session is over."""
+    store, space, home = memory._tools.store, memory.space, memory.home
     with memory._writer.transaction():
-        captures.note(capture, memory._tools.store, memory.space, memory.home)
+        there = next((each for each in captures.known(store, space, home) if each.session == capture.session), capture)
+        if there.path != capture.path:  # of another file these values say nothing
+            return replace(capture, **values)
+        captures.note(replace(there, **values), store, space, home)
+    return replace(there, **values)
 
 
-def _messages(capture: Capture, since: str | None) -> Generator[tuple[Mapping[str, Any], int], None, None]:
+def _messages(
+    tail: "_Tail", capture: Capture, since: str | None
+) -> Generator[tuple[Mapping[str, Any], int], None, None]:
     """The messages not yet read, each with the position where its line ends."""
     if not capture.path.is_file():
         return
-    tail = _Tail(Stream(Source(capture.path, readable(capture.path.name))), begin=capture.goes_on_at)
     for item in _importer(capture.client).read(tail):
         if tail.place < tail.begin:  # from the first line, which was read before
             continue
@@ -203,6 +223,21 @@ def _messages(capture: Capture, since: str | None) -> Generator[tuple[Mapping[st
             message = _cleaned(item.message)
             if message is not None:
                 yield {"id": f"{capture.path.name}:{tail.place}", **message}, tail.end
+
+
+def _some_at_once(
+    found: Iterator[tuple[Mapping[str, Any], int]],
+) -> Iterator[tuple[list[Mapping[str, Any]], int]]:
+    """The messages of some lines, with the position where the last of these ends. All of a line, because reading goes on
+    behind it: Gemini CLI has a message and the calls of tools in it in one."""
+    some, end = list[Mapping[str, Any]](), 0
+    for end, of_line in groupby(found, itemgetter(1)):
+        some += [message for message, _ in of_line]
+        if len(some) >= MESSAGES_AT_ONCE:
+            yield some, end
+            some = []
+    if some:
+        yield some, end
 
 
 def _cleaned(message: Mapping[str, Any]) -> dict[str, Any] | None:
@@ -239,13 +274,16 @@ def _older(said: Any, since: str | None) -> bool:
 
 class _Tail(Values):
     """The complete lines of a transcript after a position; the last line may still be in the making. The first line of
-    the file comes before them, because in some formats it says where the session took place."""
+    the file comes before them, because in some formats it says where the session took place. They end early when the
+    time is up, and end there again if they are gone through twice, though the file has grown."""
 
-    __slots__ = ("begin", "end")
+    __slots__ = ("_last", "_until", "begin", "end", "whole")
 
-    def __init__(self, stream: Stream, begin: int) -> None:
+    def __init__(self, stream: Stream, begin: int, until: float | None) -> None:
         super().__init__(stream)
         self.begin = self.end = begin
+        self.whole = True
+        self._until, self._last = until, -1
 
     def __iter__(self) -> Iterator[Mapping[str, Any]]:
         with opened(self.stream.source) as file:
@@ -255,8 +293,14 @@ class _Tail(Values):
             yield from _object(file.readline(LONGEST_LINE) if self.begin else b"")
             self.end = file.seek(self.begin)
             for line, size in _whole_lines(file):
+                if self.end == self._last:
+                    return
                 self.place, self.end = self.end, self.end + size
                 yield from _object(line)
+                if self._last < 0 and self.end - self.begin >= AT_LEAST and _is_over(self._until):
+                    self.whole = False
+                    break
+            self._last = self.end
 
 
 def _object(line: bytes) -> Iterator[Mapping[str, Any]]:
