@@ -7,11 +7,13 @@ as little as it can, because an agent is waiting for it.
 import gc
 import os
 import sys
+from collections.abc import Callable
 
 from memorist import __version__
 
 STAY = ("serve", "mcp", "sync", "upkeep")  # commands that may run for long
 LONGEST_HOOK = 8.0  # seconds; agents kill a hook after ten
+NOTING = 1.0  # seconds after that, to note for the doctor that a hook took too long
 SELDOM = 50_000  # allocations before garbage is collected: most commands end before that
 
 
@@ -45,18 +47,26 @@ def _hooked(words: list[str]) -> None:
     gc.disable()
     from memorist.surfaces.cli import hook
 
-    hook.run(words, begin=_end_in_time)
+    hook.run(words, begin=lambda: _after(LONGEST_HOOK, _give_up, words))
     os._exit(0)
 
 
-def _end_in_time() -> None:
-    """Ends the process after `LONGEST_HOOK` seconds, because an agent waits no longer. The store is left consistent, as
-    after a power cut: what was begun is either complete or undone."""
+def _give_up(words: list[str]) -> None:
+    """Ends the process, because an agent waits no longer. The store is left consistent, as after a power cut: what was
+    begun is either complete or undone."""
+    from memorist.surfaces.cli import hook
+
+    _after(NOTING, os._exit, 0)  # what holds up the hook may hold up noting it too
+    hook.note_late(words, LONGEST_HOOK)
+    os._exit(0)
+
+
+def _after(seconds: float, do: Callable[..., object], *given: object) -> None:
     import threading
 
-    late = threading.Timer(LONGEST_HOOK, os._exit, (0,))
-    late.daemon = True
-    late.start()
+    later = threading.Timer(seconds, do, given)
+    later.daemon = True
+    later.start()
 
 
 if __name__ == "__main__":

@@ -697,7 +697,7 @@ def test_a_damaged_store_is_not_seen_either(work: Path, cli: Cli, tmp_path: Path
 
 def test_the_last_problems_are_kept_without_secrets(work: Path) -> None:
     for n in range(30):
-        problems.note("codex", "Stop", ValueError(f"{n}"))
+        problems.note("codex", f"Stop {n}", ValueError(f"{n}"))
     problems.note("codex", "Stop", hooks.Invalid("redis://app:s3cr3t-hunter@cache:6379 failed"))
     last = problems.last()
     assert len(last) == problems.KEPT and last[0]["client"] == "codex" and "s3cr3t" not in json.dumps(last)

@@ -4,6 +4,7 @@ import json
 import os
 import random
 import subprocess
+import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -263,6 +264,25 @@ def test_a_session_of_an_agent_that_was_killed_is_closed_after_a_day(work: Path)
         os.utime(file, (long_ago, long_ago))
         capture.read_all(capture.recorder(memory))
         assert [each.data["state"] for each in memory.sessions()] == ["closed"]
+
+
+# ---------------------------------------------------------------- what the doctor is told
+
+
+def test_a_hook_that_takes_too_long_is_told_to_the_doctor(work: Path) -> None:
+    code = "from memorist import __main__ as it; it.LONGEST_HOOK = 0.2; it._hooked(['claude-code', 'Stop'])"
+    with subprocess.Popen([sys.executable, "-c", code], stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
+        assert process.wait(LONG) == 0, "it waited for what its agent hands over"
+        assert process.stdout is not None and process.stdout.read() == b""
+    assert "took longer than 0.2 s" in problems.last()[0]["problem"]
+
+
+def test_a_problem_is_kept_once_and_says_what_the_system_said(work: Path) -> None:
+    path = "/" + "x" * 5000
+    for session in ("s1", "s2", "s3"):
+        answered("claude-code", "SessionStart", {"session_id": session, "transcript_path": path})
+    [noted] = problems.last()
+    assert noted["problem"] == "OSError: File name too long" and noted["event"] == capture.TRANSCRIPT
 
 
 # ---------------------------------------------------------------- another writer

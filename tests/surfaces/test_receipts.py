@@ -16,7 +16,7 @@ from memorist import Memory
 from memorist.remember import move
 from memorist.store import captures
 from memorist.surfaces.agents import hooks, problems, receipts, trial
-from memorist.surfaces.cli import verbs, watch
+from memorist.surfaces.cli import hook, verbs, watch
 from surfaces.conftest import Cli
 
 
@@ -160,7 +160,9 @@ def test_the_doctor_tells_of_the_agents_that_are_here(cli: Cli, work: Path) -> N
     assert rows()["claude-code"]["detail"] == "6 of 6 hooks, no tools; it was told nothing here yet"
     problems.note("claude-code", "Stop", ValueError("x"))
     wrong = rows()["claude-code"]
-    assert not wrong["ok"] and "a hook at Stop failed: ValueError" in wrong["detail"] and "gemini" in rows()
+    assert (
+        not wrong["ok"] and "a hook of claude-code at Stop failed: ValueError" in wrong["detail"] and "gemini" in rows()
+    )
     assert asked(cli, "doctor").code == 1
     file = Path(os.environ["HOME"]) / ".gemini" / "settings.json"
     file.write_text("{]")
@@ -177,6 +179,21 @@ def test_a_problem_is_over_once_a_hook_has_answered(cli: Cli, work: Path, monkey
     with Memory() as memory:
         [row] = [each for each in receipts.checked(memory) if each.check == "claude-code"]
     assert row.ok and "last told" in row.detail
+
+
+def test_the_doctor_tells_of_hooks_that_are_in_no_settings(cli: Cli, work: Path) -> None:
+    """Those of a plugin that was named at the start, of an agent whose folder is elsewhere, and misspelled ones."""
+
+    def wrong() -> dict[str, str]:
+        with Memory() as memory:
+            return {each.check: each.detail for each in receipts.checked(memory) if not each.ok}
+
+    assert wrong() == {}
+    hook.answered(["claude-code", "NoSuchEvent"], b"{}", print)
+    hook.answered(["claude", "Stop"], b"{}", print)
+    assert "claude-code at NoSuchEvent failed" in wrong()["claude-code"] and "no agent 'claude'" in wrong()["hooks"]
+    problems.note("codex", "Stop", ValueError("x"))
+    assert "codex at Stop failed: ValueError" in wrong()["hooks"]
 
 
 def program(work: Path, name: str, text: str) -> None:

@@ -23,13 +23,19 @@ def last() -> list[dict[str, Any]]:
 
 
 def note(client: str, event: str, problem: BaseException) -> None:
-    """Keeps an error. If even that fails, the agent goes on all the same."""
-    said = str(problem) if isinstance(problem, MemoristError) else type(problem).__name__
-    line = {
-        "at": datetime.now(UTC).isoformat(timespec="seconds"), "client": client[:60], "event": event[:60],
-        "problem": Redactor(b"hooks").redact(said[:500]),
-    }  # fmt: skip
+    """Keeps an error, once: a hook may meet it again and again. If even that fails, the agent goes on all the same."""
+    what = {"client": client[:60], "event": event[:60], "problem": Redactor(b"hooks").redact(_said(problem)[:500])}
     with suppress(Exception):
         file = settings.beside(FILE)
         if file is not None:
-            replace_private(file, json.dumps([line, *last()][:KEPT], indent=1), durable=False)
+            others = [each for each in last() if not what.items() <= each.items()]
+            line = {"at": datetime.now(UTC).isoformat(timespec="seconds"), **what}
+            replace_private(file, json.dumps([line, *others][:KEPT], indent=1), durable=False)
+
+
+def _said(problem: BaseException) -> str:
+    """What it says, where that holds nothing of what was handed over: of others only what they are."""
+    if isinstance(problem, MemoristError):
+        return str(problem)
+    name = type(problem).__name__
+    return f"{name}: {problem.strerror}" if isinstance(problem, OSError) and problem.strerror else name

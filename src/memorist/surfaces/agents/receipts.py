@@ -2,7 +2,7 @@
 doctor`."""
 
 import shutil
-from collections.abc import Iterator
+from collections.abc import Callable, Collection, Iterator
 from dataclasses import replace
 from datetime import datetime
 from itertools import islice
@@ -22,6 +22,7 @@ from memorist.surfaces.agents.entries import SERVER, entries_of
 from memorist.surfaces.agents.marks import MEMORIST
 from memorist.surfaces.agents.moments import HELPER, SURFACE
 
+ADVICE = "mend that; this is told until a hook has answered again"
 LINES_READ = 10_000  # of the recall log, which has questions of all kinds
 
 
@@ -70,8 +71,10 @@ def checked(memory: Memory) -> list[Diagnosis]:
         out = captures.left_out(memory._tools.store, memory.space, memory.home)
     except StoreDamaged:  # other checks report this
         last, out = {}, False
+    here = {agent.name: agent for agent in CLIENTS.values() if agent.is_here()}
     with trial.outliving_readers():
-        rows = [_checked(agent, last.get(agent.name)) for agent in CLIENTS.values() if agent.is_here()]
+        rows = [_checked(agent, last.get(name)) for name, agent in here.items()]
+    rows += _others(here, max((line.at for line in last.values()), default=None))
     return [replace(row, detail=f"{row.detail}; {captures.TOLD_OUT}") if out else row for row in rows]
 
 
@@ -82,11 +85,17 @@ def _checked(agent: Agent, last: Receipt | None) -> Diagnosis:
     except MemoristError as problem:
         return Diagnosis(False, agent.name, str(problem), "mend that file; nothing of ours works in it")
     plugin = switches.plugin_of(agent)
-    if not entries and plugin is None:
-        return Diagnosis(
-            True, agent.name, f"has nothing of ours; `{MEMORIST} install {agent.name}` gives it this memory"
-        )
-    return _tried(agent, entries, plugin, last)
+    if entries or plugin is not None:
+        return _tried(agent, entries, plugin, last)
+    if wrong := _problem(lambda name: name == agent.name, last.at if last else None):
+        return Diagnosis(False, agent.name, f"has nothing of ours in its settings; {wrong}", ADVICE)
+    return Diagnosis(True, agent.name, f"has nothing of ours; `{MEMORIST} install {agent.name}` gives it this memory")
+
+
+def _others(here: Collection[str], since: datetime | None) -> list[Diagnosis]:
+    """A row for a hook that was called for an agent that is not here, or under a name that no agent has."""
+    wrong = _problem(lambda name: name not in here, since)
+    return [Diagnosis(False, "hooks", wrong, ADVICE)] if wrong else []
 
 
 def _tried(agent: Agent, entries: set[str], plugin: str | None, last: Receipt | None) -> Diagnosis:
@@ -98,9 +107,8 @@ def _tried(agent: Agent, entries: set[str], plugin: str | None, last: Receipt | 
         return Diagnosis(False, agent.name, f"{detail}; {MEMORIST} is not on the PATH", "install it there")
     if tried := _off(agent, entries, plugin) or trial.wrong(agent, tools):
         return Diagnosis(False, agent.name, f"{detail}; {tried[0]}", tried[1])
-    wrong = _problem(agent, last.at if last else None)
-    advice = "mend that; this is told until a hook has answered again"
-    return Diagnosis(wrong is None, agent.name, f"{detail}{wrong or ''}", advice)
+    wrong = _problem(lambda name: name == agent.name, last.at if last else None)
+    return Diagnosis(wrong is None, agent.name, f"{detail}; {wrong}" if wrong else detail, ADVICE)
 
 
 def _has(agent: Agent, entries: set[str], plugin: str | None) -> str:
@@ -128,10 +136,9 @@ def _last(line: Receipt | None) -> str:
     return f"last told {line.tokens:,} tokens at {line.at.replace(tzinfo=None).isoformat(' ', 'minutes')} UTC"
 
 
-def _problem(agent: Agent, since: datetime | None) -> str | None:
-    """The last error of one of its hooks, unless a hook has answered since."""
-    for noted in problems.last():
-        if noted.get("client") == agent.name:
-            later = since is not None and str(noted.get("at")) <= since.isoformat()
-            return None if later else f"; a hook at {noted.get('event')} failed: {noted.get('problem')}"
-    return None
+def _problem(of: Callable[[str], bool], since: datetime | None) -> str | None:
+    """The last error of a hook of these agents, unless a hook has answered since."""
+    noted = next((each for each in problems.last() if of(str(each.get("client")))), None)
+    if noted is None or (since is not None and str(noted.get("at")) <= since.isoformat()):
+        return None
+    return f"a hook of {noted.get('client')} at {noted.get('event')} failed: {noted.get('problem')}"

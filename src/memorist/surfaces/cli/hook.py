@@ -42,6 +42,14 @@ def answered(words: Sequence[str], raw: bytes, say: Callable[[str], None], began
         _note(words, problem)
 
 
+def note_late(words: Sequence[str], seconds: float) -> None:
+    from memorist.errors import StoreUnavailable
+
+    _note(
+        words, StoreUnavailable(f"it took longer than {seconds:g} s and was ended; `memorist upkeep` does what it left")
+    )
+
+
 def _note(words: Sequence[str], problem: BaseException) -> None:
     with suppress(Exception):
         from memorist.surfaces.agents import problems
