@@ -9,7 +9,7 @@ belongs to no other.
 
 import json
 from contextlib import suppress
-from dataclasses import asdict, replace
+from dataclasses import fields, replace
 from datetime import datetime
 from hashlib import blake2b
 from pathlib import Path
@@ -167,7 +167,8 @@ def _left_out(space: str, home: str) -> str:
 
 
 def _keep(captures: list[Capture], store: Store, space: str, home: str) -> None:
-    written = [{**asdict(each), "path": path_written(each.path)} for each in captures]
+    names = [field.name for field in fields(Capture)]  # `asdict` would copy every value
+    written = [{name: getattr(each, name) for name in names} | {"path": path_written(each.path)} for each in captures]
     store.write(Commit(settings={_name(space, home): canonical(written)}))
 
 
