@@ -8,6 +8,7 @@ belongs to no other.
 """
 
 import json
+from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import fields, replace
 from datetime import datetime
@@ -40,6 +41,7 @@ class Capture:
     since: str | None = None  # when it was forked or resumed without known past, if it was
     closed: bool = False  # everything was read, and the session closed
     counted: int = 0  # number of the last turn whose use of what the session was told has been counted
+    asked: Sequence[str] = ()  # ids of calls of our own tools whose answers are not read yet
     last: str | None = None  # short digest of what was read last; if it differs, the file was rewritten
 
     @property

@@ -34,6 +34,9 @@ from memorist.text.visible import is_blank, quoted
 
 LINES_LOOKED_AT = 40  # lines, or the first element of a list, that are used to recognise a file
 HOLDS_A_LIST = re.compile(rb'\s*\{\s*"(results|memories|conversations)"\s*:\s*\[')
+# A tool of ours, as Claude Code, Codex, Gemini CLI and OpenCode call it.
+OUR_TOOLS = re.compile(r"(?:mcp__?)?(?:plugin_memorist_)?memorist_{1,2}memory_\w+")
+MOST_ASKED = 20  # calls of ours that may wait for their answers
 CANNOT_BE_STORED = re.compile("[\x00\ud800-\udfff]")
 SHOWN_TITLE = 80  # characters
 
@@ -141,6 +144,44 @@ def _is_object(line: bytes) -> bool:
         return False
 
 
+# ---------------------------------------------------------------- what memory said itself
+
+
+class OwnTools:
+    """Takes out of messages, in their order, the calls of our own tools and what these answered: that is in memory already,
+    and its copy would stay when it is forgotten. `asked` has the ids of calls without an answer yet."""
+
+    __slots__ = ("asked",)
+
+    def __init__(self, asked: Sequence[str]) -> None:
+        self.asked = [*asked]
+
+    def without(self, message: Mapping[str, Any]) -> Mapping[str, Any]:
+        content = message.get("content")
+        if self._answers(message.get("tool_call_id")):
+            return {**message, "content": None}
+        if not isinstance(content, list):
+            return message
+        return {**message, "content": [block for block in content if not self._is_ours(block)]}
+
+    def _is_ours(self, block: Any) -> bool:
+        if not isinstance(block, Mapping):
+            return False
+        if block.get("type") != "tool_use":
+            return block.get("type") == "tool_result" and self._answers(block.get("tool_use_id"))
+        name = "__".join(each for each in (block.get("namespace"), block.get("name")) if isinstance(each, str))
+        ours = OUR_TOOLS.fullmatch(name) is not None
+        if ours and isinstance(block.get("id"), str):
+            self.asked = [*self.asked, block["id"]][-MOST_ASKED:]
+        return ours
+
+    def _answers(self, id: Any) -> bool:
+        answers = id in self.asked
+        if answers:
+            self.asked.remove(id)
+        return answers
+
+
 # ---------------------------------------------------------------- what they make of it
 
 
@@ -176,6 +217,7 @@ class _Reading:
     captured: bool = False  # hooks have already read this conversation, and continue to
     title: str | None = None
     began: datetime | None = None
+    own: OwnTools = field(default_factory=lambda: OwnTools([]))
 
     def flaws(self) -> Iterator[Flaw]:
         yield from map(Flaw, self.values.flaws)
@@ -206,7 +248,7 @@ class _Reading:
         common = Draft(
             "", "turn", session=said.session, agent=self.name, key=key if named else f"{key}/{self.values.place}"
         )
-        for _, turn in whole_of([may_be_kept(said.message)], common):
+        for _, turn in whole_of([may_be_kept(self.own.without(said.message))], common):
             if isinstance(turn, Outcome) and not turn:
                 raise Invalid(turn.because)
             if isinstance(turn, Draft):

@@ -7,8 +7,8 @@ later, in any process. The position is kept beyond the end of a session, so that
 there. What was read last is kept too: if it is no longer at its position, the transcript was rewritten, and is read
 from its beginning.
 
-Not kept: text between <private> and </private>, what we put into a prompt ourselves, and what subagents said. A
-transcript that cannot be read does not stop the others.
+Not kept: text between <private> and </private>, what we put into a prompt ourselves or answered as a tool, and what
+subagents said. A transcript that cannot be read does not stop the others.
 """
 
 import json
@@ -24,7 +24,7 @@ from pathlib import Path
 from typing import IO, Any, cast
 
 from memorist.errors import Invalid, NotFound
-from memorist.files.importers import Importer, Utterance, Values, may_be_kept, storable
+from memorist.files.importers import Importer, OwnTools, Utterance, Values, may_be_kept, storable
 from memorist.files.sources import Source, opened, readable
 from memorist.files.streams import LONGEST_LINE, Stream
 from memorist.memory import Memory
@@ -92,7 +92,8 @@ def keep(memory: Memory, client: str, session: str, messages: list[Any]) -> int:
     since = _since(memory)
     new = (each for each in messages if isinstance(each, Mapping) and not _older(each.get("timestamp"), since))
     cleaned = [_cleaned(each) for each in new]
-    said: list[Mapping[str, Any]] = [each for each in cleaned if each is not None]
+    own = OwnTools([])
+    said = [own.without(each) for each in cleaned if each is not None]
     if said:
         _ingest(memory, said, Capture(client, session, Path()))
     return len(said)
@@ -108,13 +109,13 @@ def _read(memory: Memory, capture: Capture, until: float | None, close: bool, si
     """Reads on in one transcript, and closes its session if that has ended and nothing is left to read. A missing file
     counts as an end. → messages, and whether nothing is left"""
     stream = Stream(Source(capture.path, readable(capture.path.name)))
-    said, tail = 0, _Tail(stream, capture.goes_on_at, until)
+    said, tail, own = 0, _Tail(stream, capture.goes_on_at, until), OwnTools(capture.asked)
     # A session in which nothing was said, or that was discarded, has no messages.
     with closing(_messages(tail, capture, since)) as found:
         for messages, end in _some_at_once(found):
-            _ingest(memory, messages, capture)
+            _ingest(memory, [own.without(each) for each in messages], capture)
             said += len(messages)
-            capture = _read_to(memory, capture, end)
+            capture = _read_to(memory, capture, end, asked=own.asked)
             if len(messages) >= MESSAGES_AT_ONCE and _is_over(until):
                 return said, False
     if tail.begin != tail.end != capture.read:  # what came last is not kept, and not read again
@@ -124,8 +125,8 @@ def _read(memory: Memory, capture: Capture, until: float | None, close: bool, si
     return said, tail.whole
 
 
-def _read_to(memory: Memory, capture: Capture, place: int) -> Capture:
-    return _changed(memory, capture, read=place, last=captures.mark(capture.path, place))
+def _read_to(memory: Memory, capture: Capture, place: int, **values: Any) -> Capture:
+    return _changed(memory, capture, read=place, last=captures.mark(capture.path, place), **values)
 
 
 def _is_over(until: float | None) -> bool:
