@@ -101,6 +101,32 @@ def test_what_is_handed_over_has_none_of_it(work: Path) -> None:
     assert turns() == "I ask."
 
 
+@pytest.mark.parametrize(
+    ("client", "given", "kept"),
+    [
+        ("claude-code", {"command": 'memorist recall "mail"'}, False),
+        ("claude-code", {"command": "cat memorist.md"}, True),
+        ("claude-code", {"command": "memorist-fork recall"}, True),
+        ("claude-code", {"command": []}, True),
+        ("codex", '{"command": ["bash", "-lc", "memorist recall mail"]}', False),
+        ("codex", '{"cmd": " memorist review"}', False),
+        ("codex", '{"cmd": "grep memorist x"}', True),
+        ("codex", "memorist [[[", True),
+    ],
+)
+def test_what_our_program_prints_in_a_shell_is_not_kept(client: str, given: Any, kept: bool, work: Path) -> None:
+    use = {"type": "tool_use", "id": "t1", "name": "Bash", "input": given}
+    call = {"type": "function_call", "call_id": "t1", "name": "shell", "arguments": given}
+    result = {"type": "tool_result", "tool_use_id": "t1", "content": "The mail server is exim."}
+    output = {"type": "function_call_output", "call_id": "t1", "output": "The mail server is exim."}
+    by_codex = [json.dumps({"timestamp": AT, "type": "response_item", "payload": each}) for each in (call, output)]
+    by_claude = line("assistant", [use], "a1") + line("user", [result], "u1")
+    file = work.parent / "s1.jsonl"
+    file.write_text(by_claude if client == "claude-code" else BEGINS["codex"] + "\n".join([*by_codex, ""]))
+    told(client, "PreCompact", transcript_path=str(file))
+    assert ("exim" in turns()) is kept
+
+
 @pytest.mark.parametrize("odd", [None, 7, [], {}, [None], "x"])
 def test_odd_ids_and_names_hide_nothing(odd: Any, work: Path) -> None:
     own = capture.OwnTools([])

@@ -11,8 +11,10 @@ transcript that has grown adds what is new, and what was erased stays erased. Wh
 user's message is taken out, and so is what was marked as private; a message that contained nothing else is left out.
 """
 
+import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import field, replace
 from datetime import datetime
 from itertools import islice
@@ -36,6 +38,7 @@ LINES_LOOKED_AT = 40  # lines, or the first element of a list, that are used to 
 HOLDS_A_LIST = re.compile(rb'\s*\{\s*"(results|memories|conversations)"\s*:\s*\[')
 # A tool of ours, as Claude Code, Codex, Gemini CLI and OpenCode call it.
 OUR_TOOLS = re.compile(r"(?:mcp__?)?(?:plugin_memorist_)?memorist_{1,2}memory_\w+")
+OUR_PROGRAM = re.compile(r"\s*memorist\s")  # at the beginning of a shell command, as our skills say it
 MOST_ASKED = 20  # calls of ours that may wait for their answers
 CANNOT_BE_STORED = re.compile("[\x00\ud800-\udfff]")
 SHOWN_TITLE = 80  # characters
@@ -170,7 +173,7 @@ class OwnTools:
         if block.get("type") != "tool_use":
             return block.get("type") == "tool_result" and self._answers(block.get("tool_use_id"))
         name = "__".join(each for each in (block.get("namespace"), block.get("name")) if isinstance(each, str))
-        ours = OUR_TOOLS.fullmatch(name) is not None
+        ours = OUR_TOOLS.fullmatch(name) is not None or _runs_us(block.get("input"))
         if ours and isinstance(block.get("id"), str):
             self.asked = [*self.asked, block["id"]][-MOST_ASKED:]
         return ours
@@ -180,6 +183,16 @@ class OwnTools:
         if answers:
             self.asked.remove(id)
         return answers
+
+
+def _runs_us(given: Any) -> bool:
+    """Whether a shell is asked to run our program; Codex writes arguments as JSON text, and commands as lists of words."""
+    if isinstance(given, str) and "memorist" in given:
+        with suppress(ValueError, RecursionError):
+            given = json.loads(given)
+    command = given.get("command", given.get("cmd")) if isinstance(given, Mapping) else None
+    last = command[-1] if isinstance(command, list) and command else command
+    return isinstance(last, str) and OUR_PROGRAM.match(last) is not None
 
 
 # ---------------------------------------------------------------- what they make of it
