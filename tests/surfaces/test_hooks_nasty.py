@@ -285,6 +285,13 @@ def test_a_problem_is_kept_once_and_says_what_the_system_said(work: Path) -> Non
     assert noted["problem"] == "OSError: File name too long" and noted["event"] == capture.TRANSCRIPT
 
 
+def test_a_path_that_no_system_has_is_not_kept(work: Path) -> None:
+    note(work.parent / "a\0b.jsonl", "s1")
+    with Memory() as memory:
+        assert captures.known(memory._tools.store, memory.space, memory.home) == []
+    assert "is no path of a transcript" in problems.last()[0]["problem"]
+
+
 # ---------------------------------------------------------------- another writer
 
 

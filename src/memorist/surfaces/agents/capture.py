@@ -56,6 +56,8 @@ def recorder(memory: Memory) -> Memory:
 def note(memory: Memory, client: str, session: str, path: Path, ended: bool, since: str | None = None) -> None:
     """Notes that there is such a transcript, unless that is known. Messages from before `since` were copied by a fork:
     they were said, and are kept, in another session."""
+    if "\0" in str(path):  # whoever looked for it later would fail
+        raise Invalid(f"{readable(str(path))} is no path of a transcript")
     store = memory._tools.store
     there = next((each for each in captures.known(store, memory.space, memory.home) if each.session == session), None)
     if there is None or there.path != path:
