@@ -638,6 +638,8 @@ def test_helpers_write_nothing(work: Path) -> None:
     told("claude-code", "Stop", transcript_path=str(file), agent_id="a1")
     told("claude-code", "SessionStart", session_id="s2")
     assert turns() == []
+    told("claude-code", "PreCompact", transcript_path=str(file), agent_id=None)
+    assert len(turns()) == 1, "no helper"
 
 
 # ---------------------------------------------------------------- nothing is ever seen

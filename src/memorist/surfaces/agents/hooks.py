@@ -71,7 +71,7 @@ def _needs_nothing(moment: Moment, given: Mapping[str, Any]) -> bool:
     """Whether the event needs no answer: what the agent says to itself, commands, small talk. Checked before anything
     is opened."""
     if moment != "prompt":
-        return moment != "helper" and "agent_id" in given  # what subagents do is not recorded
+        return moment != "helper" and given.get("agent_id") is not None  # what subagents do is not recorded
     prompt = given.get("prompt")
     if not isinstance(prompt, str) or given.get("source") not in TYPED:
         return True
