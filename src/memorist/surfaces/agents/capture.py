@@ -114,7 +114,7 @@ def _read(memory: Memory, capture: Capture, until: float | None, close: bool, si
     said, tail, own = 0, _Tail(stream, capture.goes_on_at, until), OwnTools(capture.asked)
     # A session in which nothing was said, or that was discarded, has no messages.
     with closing(_messages(tail, capture, since)) as found:
-        for messages, end in _some_at_once(found):
+        for messages, end in _some_at_once(found, tail):
             _ingest(memory, [own.without(each) for each in messages], capture)
             said += len(messages)
             capture = _read_to(memory, capture, end, asked=own.asked)
@@ -229,18 +229,18 @@ def _messages(
 
 
 def _some_at_once(
-    found: Iterator[tuple[Mapping[str, Any], int]],
+    found: Iterator[tuple[Mapping[str, Any], int]], tail: "_Tail"
 ) -> Iterator[tuple[list[Mapping[str, Any]], int]]:
-    """The messages of some lines, with the position where the last of these ends. All of a line, because reading goes on
-    behind it: Gemini CLI has a message and the calls of tools in it in one."""
-    some, end = list[Mapping[str, Any]](), 0
+    """The messages of some lines, and where to go on behind these. All of a line, which may have a message of Gemini CLI
+    and the calls of tools in it."""
+    some = list[Mapping[str, Any]]()
     for end, of_line in groupby(found, itemgetter(1)):
         some += [message for message, _ in of_line]
         if len(some) >= MESSAGES_AT_ONCE:
             yield some, end
             some = []
     if some:
-        yield some, end
+        yield some, tail.end
 
 
 def _cleaned(message: Mapping[str, Any]) -> dict[str, Any] | None:
