@@ -8,6 +8,7 @@ import signal
 import subprocess
 import sys
 import time
+import tomllib
 from collections.abc import Iterator
 from pathlib import Path
 from types import NoneType
@@ -19,6 +20,7 @@ from mcp_types.version import KNOWN_PROTOCOL_VERSIONS, MODERN_PROTOCOL_VERSIONS
 
 from conftest import rounds
 from memorist import Memory
+from memorist.surfaces.cli.serve import NEEDED
 from surfaces.agents import UNREADABLE, Agent, Raw, command, frame, hello, modern, talk_stdio
 from surfaces.conftest import Cli
 
@@ -101,6 +103,20 @@ def test_without_the_package_it_says_what_to_install(tmp_path: Path, cli: Cli) -
     )
     ended = cli("mcp", PYTHONPATH=str(tmp_path))
     assert ended.code == 5 and "pip install 'memorist[mcp]'" in ended.err and not ended.out
+
+
+def test_it_needs_no_package_of_the_http_server(tmp_path: Path) -> None:
+    """`pip install 'memorist[mcp]'` brings none of them."""
+    extras = tomllib.loads((Path(__file__).parents[2] / "pyproject.toml").read_text())["project"][
+        "optional-dependencies"
+    ]
+    missing = [re.split(r"[^\w-]", line)[0].replace("-", "_") for line in extras["server"]]
+    assert sorted(missing) == sorted(NEEDED), "`memorist serve` looks for what its extra brings"
+    (tmp_path / "sitecustomize.py").write_text(f"import sys\nsys.modules |= dict.fromkeys({missing!r})\n")
+    with Raw("--db", "own.db", folder=tmp_path, alone=True, PYTHONPATH=str(tmp_path)) as raw:
+        begin(raw)
+        raw.send(call("memory_add", 5, text="Staging runs Postgres 16"))
+        assert "added" in str(raw.answer(5))
 
 
 def test_a_setting_that_names_a_server_is_told_of(tmp_path: Path) -> None:

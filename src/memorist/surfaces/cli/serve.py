@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 PORT = 8765
 MOST_WORKERS = 64
 M_ARENA_MAX, HEAPS = -8, 2  # glibc's number for it, from its malloc.h
-NEEDED = ("fastapi", "uvicorn", "httptools", "prometheus_client")
+NEEDED = ("fastapi", "uvicorn", "httptools", "orjson", "prometheus_client")
 MISSING = "`memorist serve` needs a few packages more: pip install 'memorist[server]'"
 
 

@@ -5,8 +5,6 @@ from collections.abc import Awaitable, Callable, Mapping, MutableMapping
 from dataclasses import dataclass, field
 from typing import Any
 
-import orjson
-
 from memorist.noun import plain, spread
 from memorist.surfaces import wire
 
@@ -56,6 +54,8 @@ class Reply:
 
 def _written(value: Any) -> bytes:
     """One of our values as JSON."""
+    import orjson  # here, because `memorist mcp` loads this module, and the packages of the server may be absent
+
     try:
         return orjson.dumps(value, default=spread, option=orjson.OPT_PASSTHROUGH_DATACLASS)
     except orjson.JSONEncodeError:  # a lone surrogate, in a question that the answer repeats
