@@ -49,7 +49,7 @@ def test_many_are_remembered_by_an_option_of_remember() -> None:
     assert "--batch" in {option.flag for option in app.command_named("remember").options}
 
 
-NOT_ON_A_STORE = ("off", "on", "completion", "model add", "model remove", "install", "uninstall")
+NOT_ON_A_STORE = ("off", "on", "completion", "model add", "model remove", "install", "uninstall", "plugin")
 PROTOCOL = {"mcp": {"--db", "--project", "--space"}, "prompt": {"--tools"}}  # what they write is not for a screen
 SERVES = {"serve": {"--db", "--project", "--space", "--json"}}  # requests name their scopes
 

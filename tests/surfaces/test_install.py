@@ -823,6 +823,25 @@ def test_bare_install_changes_nothing(home: Path, cli: Cli) -> None:
     assert tree(home) == before
 
 
+def test_what_keeps_an_agent_from_its_tools_is_told_at_once(home: Path, tmp_path: Path, cli: Cli) -> None:
+    without = "import importlib.util as u\nold = u.find_spec\nu.find_spec = lambda n, *a: None if n == 'mcp' else old(n, *a)\n"
+    (tmp_path / "sitecustomize.py").write_text(without)
+    env = {"HOME": str(home), "PATH": os.environ["PATH"]}
+    said = cli("install", "claude-code", "--dry-run", PYTHONPATH=str(tmp_path), **env)
+    assert said.code == 0 and "pip install 'memorist[mcp]'" in said.err
+    said = cli("install", "claude-code", "--dry-run", "--no-mcp", PYTHONPATH=str(tmp_path), **env)
+    assert said.code == 0 and "memorist[mcp]" not in said.err
+
+
+def test_a_program_that_is_there_only_in_an_environment_is_told_of(home: Path, cli: Cli) -> None:
+    program = shutil.which("memorist", path=os.environ["PATH"])
+    assert program is not None
+    env = {"HOME": str(home), "PATH": os.environ["PATH"]}
+    said = cli("install", "claude-code", "--dry-run", VIRTUAL_ENV=str(Path(program).parents[1]), **env)
+    assert said.code == 0 and "pipx install 'memorist[mcp]'" in " ".join(said.err.split())
+    assert "pipx" not in cli("install", "claude-code", "--dry-run", VIRTUAL_ENV=str(home / "other"), **env).err
+
+
 def test_the_lines_are_shown_and_nothing_beside_them(home: Path, cli: Cli) -> None:
     (home / ".claude" / "settings.json").write_text('{\n  "env": {\n    "KEY": "hunter2-secret"\n  },\n  "x": 1\n}\n')
     env = {"HOME": str(home), "PATH": os.environ["PATH"]}
@@ -852,7 +871,7 @@ def test_what_is_not_done_is_said_in_words_that_fit(home: Path, cli: Cli) -> Non
 def test_in_the_settings_of_a_project(home: Path, cli: Cli) -> None:
     env = {"HOME": str(home), "PATH": os.environ["PATH"]}
     done = cli("install", "claude-code", "--project", **env)
-    assert done.code == 0 and "no memorist on the PATH" in done.err, "others work on it too"
+    assert done.code == 0 and "no `memorist` on their PATH" in done.err, "others work on it too"
     assert {"memorist"} == set(json.loads((cli.folder / ".mcp.json").read_text())["mcpServers"])
     assert cli("uninstall", "claude-code", "--project", **env).code == 0
     assert not (cli.folder / ".mcp.json").exists()

@@ -59,8 +59,8 @@ def _must_be_found(client: Agent) -> None:
     """Agents call us by name, because a path becomes invalid with the environment it points into."""
     if shutil.which(MEMORIST) is None:
         raise Refused(
-            f"`{MEMORIST}` is not on the PATH, where {client.title} looks for it; install it there (`pipx install {MEMORIST}`, or "
-            f"`uv tool install {MEMORIST}`), or activate its environment"
+            f"`{MEMORIST}` is not on the PATH, where {client.title} looks for it; install it there "
+            f"(`pipx install '{MEMORIST}[mcp]'`, or `uv tool install '{MEMORIST}[mcp]'`), or activate its environment"
         )
 
 

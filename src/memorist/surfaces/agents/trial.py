@@ -13,10 +13,11 @@ import signal
 import subprocess
 import threading
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from functools import cache
 from itertools import chain, takewhile
 from pathlib import Path
+from tempfile import TemporaryFile
 
 from memorist.surfaces.agents import entries, splice, switches
 from memorist.surfaces.agents.clients import Agent
@@ -108,8 +109,6 @@ def outliving_readers() -> Iterator[None]:
 
 
 def _short(problem: Exception) -> str:
-    if isinstance(problem, BrokenPipeError):  # it ended before it was asked
-        return NO_WORD
     return str(getattr(problem, "strerror", None) or problem or type(problem).__name__)[:120]
 
 
@@ -145,19 +144,23 @@ def _server(agent: Agent) -> list[str] | None:
 
 @cache  # most agents have the same
 def _listed(words: tuple[str, ...]) -> int:
-    """Starts a tool server on pipes, asks for its tools, and ends it."""
-    with subprocess.Popen(words, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL) as server:
+    """Starts a tool server on pipes, asks for its tools, and ends it. If it ends by itself, its last line says why."""
+    pipe = subprocess.PIPE
+    with TemporaryFile() as errors, subprocess.Popen(words, stdin=pipe, stdout=pipe, stderr=errors) as server:
         late = threading.Timer(TRYING, server.kill)
         late.start()
         try:
             assert server.stdin is not None and server.stdout is not None
-            server.stdin.write(b"".join(json.dumps(each).encode() + b"\n" for each in HELLO))
-            server.stdin.flush()
+            with suppress(BrokenPipeError):  # it ended before it was asked
+                os.write(server.stdin.fileno(), b"".join(json.dumps(each).encode() + b"\n" for each in HELLO))
             for line in server.stdout:
                 said = json.loads(line)
                 if said.get("id") == 2:
                     return len(said["result"]["tools"])
-            raise ValueError(NO_WORD)
+            killed = server.wait() < 0
+            errors.seek(0)
+            lines = errors.read().decode(errors="replace").split("\n")
+            raise ValueError(NO_WORD if killed else next(filter(str.strip, reversed(lines)), NO_WORD))
         finally:
             late.cancel()
             server.kill()

@@ -1,8 +1,11 @@
 """`memorist install` and `uninstall`: our lines in the settings of coding agents, shown before they are written.
 `memorist receipts`: what agents were told, for how many tokens, and which of it was used."""
 
-from collections.abc import Callable
+import os
+import shutil
+from collections.abc import Callable, Iterator
 from functools import partial
+from importlib.util import find_spec
 from itertools import chain
 from operator import attrgetter
 from pathlib import Path
@@ -17,25 +20,36 @@ from memorist.surfaces.agents import uninstall as lines_out
 from memorist.surfaces.agents.changes import FileChange
 from memorist.surfaces.agents.clients import CLIENTS, Agent
 from memorist.surfaces.agents.entries import entries_of
+from memorist.surfaces.agents.marks import MEMORIST
 from memorist.surfaces.cli import hook as answering
 from memorist.surfaces.cli.arguments import JSON, PLACE, Commands, Option
+from memorist.surfaces.cli.mcp import MISSING
 from memorist.surfaces.cli.screen import aside, one_line
 from memorist.surfaces.cli.verbs import PATIENCE_OF_READERS, Place, opened
 
 EVERY = "all"
 Changing = Callable[[Agent], list[FileChange]]
 OF_A_PROJECT = (
-    "these are settings of the project: who has them, and no memorist on the PATH, sees each hook end with 127; "
-    "their agent goes on without it"
+    "these settings belong to the project: teammates who get them but have no `memorist` on their PATH see each hook fail "
+    "with exit code 127, and their agent carries on without it"
 )
-WHICH = Option("clients", f"{', '.join(CLIENTS)}, or {EVERY} that are here.", type="texts")
-HERE = Option("here", "In the settings of this project, for everybody who works on it.", "--project", "flag")
+IN_AN_ENVIRONMENT = (
+    "`memorist` is on the PATH only while the environment {} is active, and agents that are started without it do not find it; "
+    "`pipx install 'memorist[mcp]'` puts it there for good"
+)
+WHICH = Option(
+    "clients",
+    f"{', '.join(CLIENTS)}, or {EVERY} for every agent on this machine; without a name, lists them.",
+    type="texts",
+)
+LEAVING = Option("clients", f"{', '.join(CLIENTS)}, or {EVERY}.", type="texts")
+HERE = Option("here", "In the settings of this project, which everybody who works on it shares.", "--project", "flag")
 DRY_RUN = Option("dry_run", "Only shows what would change.", "--dry-run", "flag")
 NONE_HERE = "none of these agents is on this machine: {}; install one first, or name one, to write its settings before it is there"
-NO_HOOKS = Option("no_hooks", "Only the server of tools.", "--no-hooks", "flag")
-OF_PLUGIN = Option("of_plugin", "Says nothing where the agent's settings have this hook.", answering.FLAG, "flag")
-NO_MCP = Option("no_mcp", "Only the hooks.", "--no-mcp", "flag")
-LIMIT = Option("limit", "At most so many, the latest; default: 20.", "--limit", "whole")
+NO_HOOKS = Option("no_hooks", "Leaves out the hooks: only the tools (the MCP server).", "--no-hooks", "flag")
+OF_PLUGIN = Option("of_plugin", "Says nothing if the agent's own settings have this hook too.", answering.FLAG, "flag")
+NO_MCP = Option("no_mcp", "Leaves out the tools: only the hooks.", "--no-mcp", "flag")
+LIMIT = Option("limit", "How many at most, the latest first; default: 20.", "--limit", "whole")
 
 
 def install(
@@ -53,14 +67,15 @@ def install(
         raise Invalid("--no-hooks and --no-mcp leave nothing to install; give one of them")
     named, plan = _named(clients, root), partial(lines_in.plan, project=root, hooks=hooks, servers=servers)
     make = partial(lines_in.install, project=root, hooks=hooks, servers=servers)
-    if root is not None:
-        aside(OF_A_PROJECT)
-    return _each(place, named, plan, make, ("has everything already", "nothing to add"), dry_run)
+    code = _each(place, named, plan, make, ("has everything already", "nothing to add"), dry_run)
+    for said in _hindrances(root, servers):
+        aside(said)
+    return code
 
 
 def uninstall(place: Place, clients: list[str] | None = None, here: bool = False, dry_run: bool = False) -> int:
     if not clients:
-        raise Invalid(f"name what to take our lines out of: {', '.join(CLIENTS)}, or {EVERY}")
+        raise Invalid(f"name the agents to uninstall from: {', '.join(CLIENTS)}, or {EVERY}")
     root = _root(here)
     named, plan = _named(clients, root, found=False), partial(lines_out.removal, project=root)
     return _each(
@@ -71,6 +86,17 @@ def uninstall(place: Place, clients: list[str] | None = None, here: bool = False
         ("has nothing of ours", "nothing to take out"),
         dry_run,
     )
+
+
+def _hindrances(root: Path | None, servers: bool) -> Iterator[str]:
+    """What keeps agents from starting what was installed, now or later."""
+    if root is not None:
+        yield OF_A_PROJECT
+    if servers and find_spec("mcp") is None:
+        yield MISSING
+    environment, program = os.environ.get("VIRTUAL_ENV"), shutil.which(MEMORIST)
+    if environment and program and Path(program).is_relative_to(environment):
+        yield IN_AN_ENVIRONMENT.format(environment)
 
 
 def _each(
@@ -139,7 +165,7 @@ def _listed(place: Place, project: bool) -> int:
     code = place.screen.table(document, ("agent", "here", "installed"), rows)
     if not place.json:
         aside(
-            "nothing was changed; `memorist install AGENT`, or `all`, installs, and `--dry-run` shows what it would change"
+            "nothing was changed; `memorist install AGENT`, or `all`, installs; with `--dry-run` it only shows what would change"
         )
     return code
 
@@ -166,11 +192,7 @@ def _end(place: Place, document: dict[str, dict[str, Any]], dry_run: bool) -> No
     if place.json:
         place.screen.document(document)
     elif any(each["files"] for each in document.values()):
-        aside(
-            "nothing was changed: --dry-run"
-            if dry_run
-            else "done; an agent that is running reads it when it starts again"
-        )
+        aside("nothing was changed: --dry-run" if dry_run else "done; an agent that is running has to be started again")
 
 
 def plugin(place: Place, folder: str) -> int:
@@ -190,7 +212,7 @@ def receipts(place: Place, limit: int = 20) -> int:
     with opened(place, wait=PATIENCE_OF_READERS) as memory:
         told = log.told(memory, most)
     if not told:
-        aside("no agent was told anything here; `memorist install` gives one this memory")
+        aside("no agent was told anything here; `memorist install` shows which agents have this memory")
     rows = [
         (
             each["at"].replace(tzinfo=None).isoformat(" ", "minutes"), each["client"], each["session"] or "", each["moment"],
@@ -212,9 +234,9 @@ def hook(place: Place, client: str = "", event: str = "", of_plugin: bool = Fals
 
 
 commands: Commands = {
-    "hook": ((Option("client", "The agent."), Option("event", "Its name for what happens."), OF_PLUGIN), hook),
-    "plugin": ((Option("folder", "A new folder.", needed=True), JSON), plugin),
+    "hook": ((Option("client", "The agent."), Option("event", "The agent's name of the event."), OF_PLUGIN), hook),
+    "plugin": ((Option("folder", "The folder to write them into.", needed=True), JSON), plugin),
     "install": ((WHICH, HERE, DRY_RUN, NO_HOOKS, NO_MCP, JSON), install),
-    "uninstall": ((WHICH, HERE, DRY_RUN, JSON), uninstall),
+    "uninstall": ((LEAVING, HERE, DRY_RUN, JSON), uninstall),
     "receipts": ((LIMIT, *PLACE), receipts),
 }
