@@ -63,8 +63,9 @@ SHELL = {
     "key remove": "Removes a key; whoever has it is refused from then on.",
     "off": "Switches memory off: nothing is stored, nothing recalled.",
     "on": "Switches memory on again.",
-    "install": "Gives coding agents this memory: hooks and tools in their settings, shown before they are written.",
-    "uninstall": "Takes exactly those lines out of their settings again.",
+    "install": "Gives coding agents this memory: adds hooks and tools to their settings, and shows each line first.",
+    "uninstall": "Removes exactly what `install` added to the settings of coding agents.",
+    "plugin": "Writes plugins for coding agents into a folder, for those who prefer them to lines in settings.",
     "receipts": "Lists what coding agents were told here, for how many tokens, and what of it was used.",
     "mcp": "Serves an agent on standard input and output (Model Context Protocol).",
     "prompt": "Writes what to tell an agent about its memory: when to ask it, and what to keep.",
@@ -80,8 +81,7 @@ SEEDS = {
     "memory_update": "Corrects a memory in place; its score stays.",
     "narrative_update": "Tells what was thought and why, in the thread of its topic.",
     "narrative_search": "Finds a narrative by its id or by words; the latest without any.",
-    "hook": "Answers a coding agent at a moment of its day; its settings call it.",
-    "plugin": "Writes the plugin folders of coding agents, for those who install plugins.",
+    "hook": "Answers an event of a coding agent, whose settings call it: JSON in, JSON out.",
     "memory": "Does what a call of the one tool asks for: remember, recall, search, list, forget, link, tag or related.",
     "slash": "Runs a slash command: /remember, /forget, /pin, /memory or /consolidate.",
 }
@@ -97,7 +97,7 @@ MODULES = {
     **dict.fromkeys(("serve", "key"), "serve"),
     **dict.fromkeys(("install", "uninstall", "receipts", "hook", "plugin"), "agents"),
     **dict.fromkeys(("narrative", "task"), "work"),
-    **dict.fromkeys((name for name in SEEDS if name not in ("hook", "plugin")), "seeds"),
+    **dict.fromkeys((name for name in SEEDS if name != "hook"), "seeds"),
     **{name: name for name in ("bench", "completion", "sync")},
 }
 # Names of the commands in other programs.

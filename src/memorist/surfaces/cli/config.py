@@ -198,9 +198,7 @@ def _flat(table: Mapping[str, Any], inside: str = "") -> Iterator[str]:
 # ---------------------------------------------------------------- the table
 
 NAME = "The design: a name that `design list` shows, or the path of a TOML file"
-ONLY_HERE = Option(
-    "here", "Only for coding agents in this project, which are left out or taken in again.", "--here", "flag"
-)
+ONLY_HERE = Option("here", "Only for coding agents, and only in this project.", "--here", "flag")
 KEY = Option("key", "The name of the setting.", needed=True)
 VALUE = Option("value", "Its new value.", needed=True)
 commands: Commands = {
