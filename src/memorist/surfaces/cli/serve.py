@@ -154,7 +154,7 @@ commands: Commands = {
             Option("host", "The address to listen at; default: 127.0.0.1, this machine only.", "--host"),
             Option("port", f"The port; default: {PORT}; 0 takes a free one.", "--port", "whole"),
             KEYS,
-            Option("require_key", "Wants a key of everybody, also on this machine.", "--require-key", "flag"),
+            Option("require_key", "Asks everybody for a key, also on this machine.", "--require-key", "flag"),
             Option(
                 "allow_host", "A name under which others reach this server; may be repeated.", "--allow-host", "texts"
             ),
