@@ -91,10 +91,14 @@ class Command:
 # The commands of a module: by name, the options and the function of each.
 Commands = Mapping[str, tuple[tuple[Option, ...], Callable[..., int]]]
 JSON = Option("json", "Answers with one JSON document.", "--json", "flag")
-DB = Option("db", "The store's file; the usual one without it.", "--db", "path", placeholder="PATH")
-WHICH_PROJECT = Option("project", "The project; that of this folder without it.", "--project", placeholder="NAME")
-SCOPE = Option("scope", "Only there: global, or a name and an id such as user/ann.", "--scope", placeholder="SCOPE")
-SPACE = Option("space", "The space; the usual one without it.", "--space", placeholder="NAME")
+DB = Option("db", "The store's file; your own store without it.", "--db", "path", placeholder="PATH")
+WHICH_PROJECT = Option(
+    "project", "The project; that of the current folder without it.", "--project", placeholder="NAME"
+)
+SCOPE = Option(
+    "scope", "Only this scope: global, or a kind and a name such as user/ann.", "--scope", placeholder="SCOPE"
+)
+SPACE = Option("space", "The space; that of your settings without it.", "--space", placeholder="NAME")
 URL = Option(
     "url",
     "A server that has the store, instead of a file; MEMORIST_TOKEN is the key for it.",
@@ -102,7 +106,7 @@ URL = Option(
     placeholder="URL",
 )
 PLACE = (DB, WHICH_PROJECT, SCOPE, SPACE, URL, JSON)
-HELP = Option("help", "Shows this and ends.", "--help", "flag")
+HELP = Option("help", "Shows this help.", "--help", "flag")
 USER = Option("user", "Only of this user: ann means user/ann.", "--user", placeholder="NAME")
 FILTERS = (
     Option("kind", "Only this kind; may be repeated.", "--kind", "texts"),
