@@ -296,7 +296,7 @@ def test_a_plugin_is_seen(client: str, name: str, text: str, plugin: str | None,
     listed = asked(cli, "install", "--json").json
     assert listed[client]["plugin"] == plugin
     done = asked(cli, "install", client, "--no-mcp")
-    assert ("have one of them" in done.err) == (plugin is not None)
+    assert ("keep one of them" in done.err) == (plugin is not None)
     assert ("one of them is enough" in row_of(client).detail) == (plugin is not None)
 
 

@@ -68,7 +68,7 @@ def _beside_plugin(client: Agent, changes: list[FileChange]) -> list[FileChange]
     plugin = switches.plugin_of(client)
     if plugin is None:
         return changes
-    said = f"{client.title} has the plugin {plugin} too, with the same hooks and tools; have one of them, and remove the other"
+    said = f"{client.title} has the plugin {plugin} too, with the same hooks and tools; keep one of them, and remove the other"
     return [*(change.telling(said) for change in changes[:1]), *changes[1:]]
 
 

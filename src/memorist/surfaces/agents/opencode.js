@@ -1,12 +1,12 @@
 // memorist in OpenCode. `memorist install opencode` writes this file and `memorist uninstall opencode` removes it; one that you change stays.
 //
-// It asks `memorist hook opencode EVENT`, JSON in and JSON out, and puts what that tells behind your words as a part that the screen does not show.
-// Whatever goes wrong there, OpenCode goes on as if this were not here.
+// It runs `memorist hook opencode EVENT`, JSON in and JSON out, and appends what that answers to your message as a part that the screen does not show.
+// Whatever goes wrong there, OpenCode carries on without it.
 import { spawn } from "node:child_process"
 
 const LONGEST = 10_000 // milliseconds
 
-// What it tells, or null if it did not run to its end.
+// The text it answers with, or null if it did not run to its end.
 function hook(event, given) {
   return new Promise((done) => {
     let said = ""
@@ -28,7 +28,7 @@ function hook(event, given) {
 
 const typed = (parts) => parts.filter((part) => part.type === "text" && !part.synthetic && part.text)
 
-// Chat messages out of one of OpenCode's: what was said and called, and what the calls returned.
+// One of OpenCode's messages as chat messages: what was said and called, and what the calls returned.
 function messages({ info, parts }) {
   const timestamp = new Date(info.time.created).toISOString()
   const calls = parts.filter((part) => part.type === "tool")
@@ -43,12 +43,12 @@ function messages({ info, parts }) {
 }
 
 export const Memorist = async ({ client, directory }) => {
-  const started = new Set() // sessions that were told what holds whatever is asked
-  const kept = new Set() // ids of messages that were handed over; an answer may end after what comes behind it
-  const under = new Set() // what is being done, and must be done before OpenCode ends
+  const started = new Set() // sessions that got what applies to every request
+  const kept = new Set() // ids of messages that were handed over; an answer may be completed after a later message
+  const under = new Set() // work in progress, which has to end before OpenCode does
   const session = async (id) => (await client.session.get({ path: { id } })).data ?? {}
 
-  // Hands over what is new. A fork has the messages of its parent, which are kept already; helpers write nothing.
+  // Hands over what is new. A fork has the messages of its parent, which are kept already; subagents write nothing.
   async function keep(event, id) {
     const { parentID, time } = await session(id)
     if (parentID) return
@@ -66,7 +66,7 @@ export const Memorist = async ({ client, directory }) => {
     return one
   }
 
-  // Once: the session before this one, of which nobody handed over the end if OpenCode was killed.
+  // Once: the session before this one, whose end nobody handed over if OpenCode was killed.
   let before = async (id) => {
     before = async () => {}
     const others = ((await client.session.list()).data ?? []).filter((one) => one.id !== id && !one.parentID)
@@ -82,7 +82,7 @@ export const Memorist = async ({ client, directory }) => {
       started.add(sessionID)
       if (!parentID) events.push("chat.message")
       const last = parts.at(-1)?.id ?? "prt_"
-      for (const [at, event] of events.entries()) { // one after the other, so that none repeats what the one before it told
+      for (const [at, event] of events.entries()) { // one after the other, so that none repeats the one before
         const text = await hook(event, { session_id: sessionID, cwd: directory, prompt })
         if (text) parts.push({ id: `${last}z${at}`, sessionID, messageID: message.id, type: "text", text, synthetic: true })
       }

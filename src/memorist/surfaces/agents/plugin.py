@@ -43,15 +43,15 @@ _ABOUT: Mapping[str, Any] = {
 _FOR_CLAUDE = "    claude plugin marketplace add FOLDER && claude plugin install memorist@memorist"
 _ON_THE_PATH = "the program `memorist`, which has to be on the PATH: `pipx install 'memorist[mcp]'`."
 _ONE_OF_THEM = (
-    "A plugin and `memorist install` do the same. Have one of them; where an agent has both, the hooks of the plugin say"
-    " nothing."
+    "A plugin and `memorist install` do the same, so use one of them. Where an agent has both, the plugin's hooks stay"
+    " silent."
 )
 _README_OF_CLAUDE = f"""# {MEMORIST}
 
 {TOLD_IN_SHORT}
 
-When a session starts and at each prompt, Claude Code is told what matters from that memory; what was said is read from its
-transcript. Claude gets tools to search the memory and to add to it. Its skills: {", ".join(each.name for each in skills.SKILLS)}.
+When a session starts and at each prompt, Claude Code gets the memories that matter, and what was said is read from its
+transcript. Claude gets tools to search the memory and to add to it, and skills: {", ".join(each.name for each in skills.SKILLS)}.
 
 All of it calls {_ON_THE_PATH} Then, with the folder above this one:
 
