@@ -30,7 +30,7 @@ from memorist.text.visible import quoted
 Done = Outcome | Report
 DECISIONS = ("approve", "deny")
 ONLY_A_PERSON = (
-    "only a person approves: use `memorist review` at a terminal, or an access with origin='user'; this one is {}'s"
+    "only a person approves: use `memorist review` at a terminal, or an access with origin='user'; this one has {}"
 )
 
 
