@@ -6,6 +6,7 @@ import re
 import shutil
 import stat
 import string
+import sys
 import threading
 import time
 from collections.abc import Callable
@@ -912,6 +913,23 @@ def test_all_in_a_project_means_those_with_settings_of_one(home: Path, cli: Cli)
     assert done.code == 0 and (cli.folder / ".gemini" / "settings.json").is_file()
     assert cli("install", "claude-desktop", "--project", **env).code == 2
     assert cli("uninstall", "all", "--project", **env).code == 0 and not (cli.folder / ".mcp.json").exists()
+
+
+@pytest.mark.parametrize("own", ['"userID": "ann", ', ""])
+def test_what_a_program_writes_beside_our_server_is_not_ours(own: str, home: Path) -> None:
+    """Where it was never started, its own command makes the file; it may write more into it than our server."""
+    client, file = CLIENTS["claude-code"], home / ".claude.json"
+    program = Path(os.environ["PATH"]) / "claude"
+    written = f'{{{own}"mcpServers": {{"memorist": {{"command": "memorist", "args": ["mcp"]}}}}}}'
+    program.write_text(f"#!{sys.executable}\nopen({str(file)!r}, 'w').write({written!r})\n")
+    program.chmod(0o755)
+    install.install(client)
+    assert file.read_text() == written
+    uninstall.remove(client)
+    if own:
+        assert json.loads(file.read_text()) == {"userID": "ann"}
+    else:
+        assert not file.exists()
 
 
 @pytest.mark.parametrize("client", [each for each in CLIENTS.values() if each.servers.project is not None])

@@ -15,7 +15,7 @@ from typing import Any
 from memorist.errors import MemoristError, Refused
 from memorist.files import whole
 from memorist.surfaces.agents import splice
-from memorist.surfaces.agents.book import Book, digest, perform
+from memorist.surfaces.agents.book import Book, Installed, digest, perform
 from memorist.surfaces.agents.changes import FileChange, content_of, editor_of, is_read_only, is_toml
 from memorist.surfaces.agents.clients import Agent, Hooks, Servers, Slash
 from memorist.surfaces.agents.entries import Place, entries_in, listed, own_text, places_of, runs_ours, servers_in
@@ -77,15 +77,21 @@ def _without(client: Agent, file: Path, of: Sequence[Place], book: Book) -> File
     if now is None:
         return change
     noted = book.files.get(str(file))
-    if noted is not None and noted.after == digest(now):
-        if noted.made:
-            return replace(change, after=None)
-        if (before := book.before(noted)) is not None:
-            return replace(change, after=before)
+    if noted is not None and noted.after == digest(now) and (restored := _restored(change, noted, of, book)):
+        return restored
     holders = noted.holders if noted else None
     for each in of:
         change = _without_one(change, each, client, holders)
     return _gone_if_empty(change, of) if noted is not None and noted.made else change
+
+
+def _restored(change: FileChange, noted: Installed, of: Sequence[Place], book: Book) -> FileChange | None:
+    """The file as it was before us. Where it was not there, an agent's own command may have written more than our server
+    into it."""
+    if not noted.made:
+        before = book.before(noted)
+        return None if before is None else replace(change, after=before)
+    return None if any(isinstance(each, Servers) and each.command for each in of) else replace(change, after=None)
 
 
 def _gone_if_empty(change: FileChange, of: Sequence[Place]) -> FileChange:
