@@ -69,7 +69,7 @@ reads Agent Plugins 1.0; `memorist.mcpb` is for Claude Desktop. They call {_ON_T
 {_FOR_CLAUDE}
     codex plugin marketplace add FOLDER && codex plugin add memorist@memorist
     gemini extensions install FOLDER/gemini
-    cp -r FOLDER/opencode/. ~/.config/opencode/
+    cp -r FOLDER/opencode/. ~/.config/opencode/ && memorist install opencode --no-hooks    # which adds the tools
 
 Claude Desktop opens `memorist.mcpb` by itself, or under Settings, Extensions.
 
