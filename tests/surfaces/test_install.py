@@ -834,6 +834,13 @@ def test_what_keeps_an_agent_from_its_tools_is_told_at_once(home: Path, tmp_path
     assert said.code == 0 and "memorist[mcp]" not in said.err
 
 
+def test_codex_has_to_be_told_to_trust_hooks(home: Path, cli: Cli) -> None:
+    env = {"HOME": str(home), "PATH": os.environ["PATH"]}
+    assert "until you trust them" in cli("install", "all", **env).err
+    assert "until you trust them" in cli("install", "codex", **env).err, "they may not be trusted yet"
+    assert "trust" not in cli("install", "codex", "--no-hooks", **env).err + cli("install", "gemini", **env).err
+
+
 def test_a_program_that_is_there_only_in_an_environment_is_told_of(home: Path, cli: Cli) -> None:
     program = shutil.which("memorist", path=os.environ["PATH"])
     assert program is not None

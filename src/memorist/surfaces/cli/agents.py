@@ -33,6 +33,7 @@ OF_A_PROJECT = (
     "these settings belong to the project: teammates who get them but have no `memorist` on their PATH see each hook fail "
     "with exit code 127, and their agent carries on without it"
 )
+UNTRUSTED = "Codex silently skips hooks until you trust them: start it once at a terminal, and say yes"
 IN_AN_ENVIRONMENT = (
     "`memorist` is on the PATH only while the environment {} is active, and agents that are started without it do not find it; "
     "`pipx install 'memorist[mcp]'` puts it there for good"
@@ -68,7 +69,7 @@ def install(
     named, plan = _named(clients, root), partial(lines_in.plan, project=root, hooks=hooks, servers=servers)
     make = partial(lines_in.install, project=root, hooks=hooks, servers=servers)
     code = _each(place, named, plan, make, ("has everything already", "nothing to add"), dry_run)
-    for said in _hindrances(root, servers):
+    for said in _hindrances(root, servers, hooks and CLIENTS["codex"] in named) if not place.json else ():
         aside(said)
     return code
 
@@ -88,8 +89,10 @@ def uninstall(place: Place, clients: list[str] | None = None, here: bool = False
     )
 
 
-def _hindrances(root: Path | None, servers: bool) -> Iterator[str]:
+def _hindrances(root: Path | None, servers: bool, untrusted: bool) -> Iterator[str]:
     """What keeps agents from starting what was installed, now or later."""
+    if untrusted:
+        yield UNTRUSTED
     if root is not None:
         yield OF_A_PROJECT
     if servers and find_spec("mcp") is None:
