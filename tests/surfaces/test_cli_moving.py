@@ -137,7 +137,7 @@ def test_a_file_whose_name_is_no_text_is_imported(cli: Cli) -> None:
 
 
 def test_the_help_says_what_is_not_taken_over(cli: Cli) -> None:
-    assert "unconfirmed; --own brings your own back whole" in cli.inside("import", "--help").out
+    assert "unconfirmed; --own brings back an export of your own" in cli.inside("import", "--help").out
 
 
 @pytest.mark.covers("A4")

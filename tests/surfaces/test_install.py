@@ -6,6 +6,7 @@ import re
 import shutil
 import stat
 import string
+import subprocess
 import sys
 import threading
 import time
@@ -23,9 +24,11 @@ from memorist.surfaces import settings
 from memorist.surfaces.agents import changes, entries, install, skills, splice, tables, uninstall
 from memorist.surfaces.agents.clients import CLIENTS, Agent
 from memorist.surfaces.agents.entries import SERVER, entries_of
-from surfaces.conftest import Cli
+from surfaces.conftest import PROGRAM, Cli
 
 FILE = Path("settings.json")
+# Before a program: root may write everywhere, unless it gives that right up.
+LIKE_ANYBODY = [shutil.which("setpriv") or "setpriv", "--bounding-set=-dac_override"] if os.access("/", os.W_OK) else []
 COMMENTED = """{
   // the model of the team
   "model": "opus", /* since May */
@@ -636,13 +639,10 @@ def test_a_read_only_file_is_refused_on_the_way_out_too(home: Path) -> None:
 def test_a_read_only_folder_keeps_no_other_file_from_its_end(home: Path) -> None:
     install.install(CLIENTS["claude-code"])
     (home / ".claude").chmod(0o555)
-    try:
-        if os.access(home / ".claude", os.W_OK):
-            pytest.skip("root may write everywhere")
-        with pytest.raises(Refused, match=r"settings\.json or its folder is read-only.*other files"):
-            uninstall.remove(CLIENTS["claude-code"])
-    finally:
-        (home / ".claude").chmod(0o755)
+    words = [*LIKE_ANYBODY, *PROGRAM, "uninstall", "claude-code"]
+    done = subprocess.run(words, env={**os.environ, "HOME": str(home)}, cwd=home, capture_output=True, text=True)
+    (home / ".claude").chmod(0o755)
+    assert done.returncode and re.search(r"settings\.json or its folder is read-only.*other files", done.stderr), done
     assert not (home / ".claude.json").exists() and not (home / ".claude" / "commands" / "memorist.md").exists()
     uninstall.remove(CLIENTS["claude-code"])
     assert tree(home / ".claude") == {}
