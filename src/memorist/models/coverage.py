@@ -11,7 +11,7 @@ from itertools import chain
 from typing import TYPE_CHECKING
 
 from memorist.models.embed import loaded_table
-from memorist.models.encoder import BLOCK, TILE, WIDTH
+from memorist.models.encoder import STRIP, TILE, WIDTH
 
 if TYPE_CHECKING:
     from numpy import int32, int64, intp
@@ -82,11 +82,11 @@ def _in_strips(tokens: "Floats") -> "tuple[Floats, int]":
     are spread over threads, which for such small ones costs more than it gains (`encoder.py`)."""
     import numpy
 
-    wide = max(1, min(BLOCK, len(tokens)))
+    wide = max(1, min(STRIP, len(tokens)))
     columns = numpy.zeros((-(-len(tokens) // wide) * wide or wide, WIDTH), numpy.float32)
     columns[: len(tokens)] = tokens
     strips = numpy.ascontiguousarray(columns.reshape(-1, wide, WIDTH).swapaxes(1, 2))
-    return strips[:, None], TILE * BLOCK // wide
+    return strips[:, None], TILE * STRIP // wide
 
 
 def _distinct(tokens: "NDArray[int32]") -> "tuple[NDArray[int32], NDArray[intp]]":
