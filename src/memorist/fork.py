@@ -1,8 +1,8 @@
 """Ensures that while this process forks, none of its threads is inside a library that keeps locks of its own.
 
-SQLite, RE2 and the linear algebra under numpy (where it starts threads) keep mutexes for the whole process, and a child inherits
-them as they are: one held by another thread is then never released. The last of the three even stops the parent. Therefore all
-use of them happens `inside`, and a fork waits until nobody is.
+SQLite, RE2 and the linear algebra under numpy keep mutexes for the whole process, and a child inherits them as they are: one
+held by another thread is then never released. The last of the three even stops the parent where it spreads a product over
+threads. Therefore all use of them happens `inside`, and a fork waits until nobody is.
 
 SQLite also keeps a list of open files with their locks. A lock that only the parent holds counts as the child's own, so the
 child waits for itself or reads what the parent is just overwriting. So a fork closes the connections to files; parent and child

@@ -1,6 +1,6 @@
 """Forks while threads are inside libraries with locks of their own: a program, because a fork that never returns ends with it.
 
-python libraries.py searching|comparing|surveying
+python libraries.py searching|comparing|surveying|embedding|covering
 """
 
 import os
@@ -13,11 +13,17 @@ from collections.abc import Callable
 
 import numpy as np
 
+from memorist.models.coverage import Coverage
+from memorist.models.encoder import LayeredEmbedder
 from memorist.models.pairs import Unstored
 from memorist.text.linear import Expression
 from memorist.upkeep import survey
 
-CHILDREN, PATIENCE = 30, 5  # seconds
+CHILDREN, LONGEST = (
+    100,
+    2,
+)  # as many as fit into so many seconds: after a fork the linear algebra library starts threads anew
+PATIENCE = 60  # seconds; a child takes milliseconds, and on a busy machine seconds
 
 
 def searching() -> Callable[[], object]:
@@ -38,6 +44,20 @@ def surveying() -> Callable[[], object]:
     return lambda: survey._of_block(vectors, rows[:100], rows)
 
 
+def embedding() -> Callable[[], object]:
+    embedder = LayeredEmbedder()
+    return lambda: embedder.embed([f"which database does service {random.random()} use?"])
+
+
+def covering() -> Callable[[], object]:
+    """A question of so many words that several products are needed."""
+    asked = Coverage(" ".join(f"which database does service {number} use?" for number in range(100)))
+    return lambda: asked.of(["service 3 uses database 7"] * 8)
+
+
+WORKS = (searching, comparing, surveying, embedding, covering)
+
+
 def again(work: Callable[[], object]) -> None:
     while True:
         work()
@@ -55,13 +75,16 @@ def child(work: Callable[[], object]) -> int:
 
 
 if __name__ == "__main__":
-    work = {made.__name__: made for made in (searching, comparing, surveying)}[sys.argv[1]]()
+    work = {each.__name__: each for each in WORKS}[sys.argv[1]]()
     for _ in range(3):
         threading.Thread(target=again, args=(work,), daemon=True).start()
+    until = time.monotonic() + LONGEST
     for number in range(CHILDREN):
         time.sleep(0.003)
         ended = child(work)
         if ended:
             sys.exit(f"child {number} ended with {ended}")
-    print(f"{CHILDREN} children did their work", flush=True)
+        if time.monotonic() > until:
+            break
+    print("all children did their work", flush=True)
     os._exit(0)

@@ -10,6 +10,7 @@ from functools import lru_cache
 from itertools import chain
 from typing import TYPE_CHECKING
 
+from memorist.fork import inside
 from memorist.models.embed import loaded_table
 from memorist.models.encoder import STRIP, TILE, WIDTH
 
@@ -45,7 +46,9 @@ class Coverage:
             return [0.0] * len(texts)
         found: list[float] = []
         for start in range(0, len(texts), COMPARED_AT_ONCE):
-            found += self._of([self._told(text) or (0,) for text in texts[start : start + COMPARED_AT_ONCE]])
+            held = [self._told(text) or (0,) for text in texts[start : start + COMPARED_AT_ONCE]]
+            with inside:  # of the linear algebra library
+                found += self._of(held)
         return found
 
     def _told(self, text: str) -> tuple[int, ...]:

@@ -15,6 +15,7 @@ from functools import cache
 from math import prod
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from memorist.fork import inside
 from memorist.models import embed
 from memorist.models.embed import FOLDER
 
@@ -199,7 +200,8 @@ class LayeredEmbedder:
             for start in range(0, len(alike[count]), step):
                 together = alike[count][start : start + step]
                 ids = np.stack([some for _, some in together])
-                found = _directions(table.rows[ids] * table.scales[ids][..., None], _beside()[ids])
+                with inside:  # even a small product is computed in memory that is handed out under a lock
+                    found = _directions(table.rows[ids] * table.scales[ids][..., None], _beside()[ids])
                 for (place, _), direction in zip(together, found, strict=True):
                     out[place] += direction * count
         lengths = np.sqrt(np.einsum("ij,ij->i", out, out))[:, None]
