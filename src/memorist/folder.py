@@ -15,7 +15,6 @@ import os
 import stat
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from functools import cached_property
 from pathlib import Path
 from typing import BinaryIO
 
@@ -46,6 +45,7 @@ class Folder:
 
     def __init__(self, root: Path | None, here: Path | None = None) -> None:
         self.root, self.here = root, here or root
+        self._found: Path | None = None
         self._rules: dict[str, tuple[_Stamp, Rules]] = {}
         self._known: dict[str, tuple[_Stamp, str]] = {}
 
@@ -205,9 +205,12 @@ class Folder:
     def _place(self, name: str) -> Path:
         return self._real.joinpath(*filter(None, name.split("/")))
 
-    @cached_property
+    @property
     def _real(self) -> Path:
-        return Path(os.path.realpath(self.root or ""))
+        # No `cached_property`: before Python 3.12 that has a lock, which a process forked meanwhile would inherit as it is.
+        if self._found is None:
+            self._found = Path(os.path.realpath(self.root or ""))
+        return self._found
 
 
 EVERYTHING = rules_of("**")

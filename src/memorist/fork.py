@@ -25,7 +25,9 @@ from typing import Protocol
 from memorist.errors import StoreUnavailable
 
 LONGEST_FORK = 10.0  # seconds that a fork waits for others at most
-OURS = ("memorist", "numpy", "apsw")  # packages that are loaded late, perhaps in another thread
+FOREIGN = ("numpy", "apsw", "re2", "onnxruntime", "dateparser", "httpx2", "platformdirs")  # of others, used by us
+# Perhaps in another thread. Not everything: a program may run for as long as a module of its own is loading.
+LOADED_LATE = {"memorist", *FOREIGN, *sys.stdlib_module_names}
 log = logging.getLogger("memorist")
 
 
@@ -92,11 +94,11 @@ class _Fork:
 
     def before(self) -> None:
         own, until = inside.here.own, time.monotonic() + LONGEST_FORK
-        while _are_loading() and time.monotonic() < until:
-            time.sleep(0.001)
         self.registry.acquire()
         self.coming = True
         alone = self._keep_out(own, until) and own.depth == 0
+        while _are_loading() and time.monotonic() < until:
+            time.sleep(0.001)
         open_still = [each for each in self.watched if not (alone and each.let_go())]
         self.torn = {file for file in map(_file, (each.path for each in open_still)) if file}
 
@@ -164,5 +166,5 @@ def _file(path: Path | None) -> tuple[int, int] | None:
 
 def _are_loading() -> bool:
     """Whether one of these modules is being loaded right now."""
-    late = [module for name, module in list(sys.modules.items()) if name.partition(".")[0] in OURS]
+    late = [module for name, module in list(sys.modules.items()) if name.partition(".")[0] in LOADED_LATE]
     return any(getattr(getattr(module, "__spec__", None), "_initializing", False) for module in late)

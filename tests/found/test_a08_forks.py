@@ -1,5 +1,6 @@
 """A8: a process forked while another thread uses the store opens it at once, and harms nothing."""
 
+import concurrent
 import os
 import signal
 import subprocess
@@ -8,9 +9,12 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from importlib import import_module
 from pathlib import Path
+from types import ModuleType
 
 import pytest
+import re2  # type: ignore[import-untyped]
 
 import memorist
 from conftest import rounds
@@ -18,6 +22,8 @@ from faults import libraries
 from faults.processes import needs_fork
 from memorist import Memory, fork
 from memorist.errors import MemoristError, StoreUnavailable
+from memorist.redact.formats import Rule
+from memorist.redact.scan import Together
 from memorist.testing import MovableClock
 
 pytestmark = [needs_fork, pytest.mark.covers("A8", "P9")]
@@ -167,22 +173,41 @@ def test_what_is_inherited_is_refused_at_once_also_when_a_thread_held_a_lock(tmp
             assert [forked(try_all) for _ in range(rounds(20, 0.15))] == [0] * rounds(20, 0.15)
 
 
-def test_a_module_that_another_thread_is_loading_is_waited_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("package", [memorist, re2, concurrent], ids=lambda package: package.__name__)
+def test_a_module_that_another_thread_is_loading_is_waited_for(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, package: ModuleType
+) -> None:
     (tmp_path / "slow_to_load.py").write_text("import time\ntime.sleep(0.5)\nready = True\n")
-    monkeypatch.setattr(memorist, "__path__", [*memorist.__path__, str(tmp_path)])
+    monkeypatch.setattr(package, "__path__", [*package.__path__, str(tmp_path)])
+    name = f"{package.__name__}.slow_to_load"
 
     def load() -> None:
-        from memorist import slow_to_load  # type: ignore[attr-defined]
-
-        assert slow_to_load.ready
+        assert import_module(name).ready
 
     thread = threading.Thread(target=load)
     thread.start()
-    while "memorist.slow_to_load" not in sys.modules:
+    while name not in sys.modules:
         time.sleep(0.001)
     assert forked(load) == 0
     thread.join()
-    del sys.modules["memorist.slow_to_load"]
+    del sys.modules[name]
+
+
+def test_a_child_forked_while_the_rules_for_secrets_are_made_has_its_own() -> None:
+    """Before Python 3.12, a cached property has a lock, which the child inherited."""
+    begun, rule = threading.Event(), Rule("token", "tok_[a-z]{9}")
+
+    class Slow(list[Rule]):
+        def __iter__(self) -> Iterator[Rule]:
+            begun.set()
+            time.sleep(0.5)
+            return super().__iter__()
+
+    thread = threading.Thread(target=Together(Slow([rule]), rule.pattern).alone, args=(b"tok_abcdefghi",))
+    thread.start()
+    begun.wait()
+    assert forked(lambda: Together([rule], rule.pattern).alone(b"tok_abcdefghi")) == 0
+    thread.join()
 
 
 @pytest.mark.parametrize("whose", ["own", "another's"])

@@ -12,6 +12,7 @@ from functools import cached_property, lru_cache
 from operator import itemgetter
 from typing import Any, AnyStr
 
+from memorist.fork import inside
 from memorist.redact.formats import ALONE, EVERYWHERE, GLUED, TOGETHER, Rule
 from memorist.text import linear
 from memorist.text.linear import Expression
@@ -56,8 +57,9 @@ class Together:
 
     def alone(self, piece: bytes) -> tuple[Rule, int, int]:
         """Which rule matches there, and where the secret starts and ends."""
-        which = min(self._which(piece))
-        rule = self._each[which]
+        with inside:  # before Python 3.12, a lock is held while a cached property is computed
+            which, rules = min(self._which(piece)), self._each
+        rule = rules[which]
         return self.rules[which], *rule.match(piece).span(rule.groups)
 
     def _judged(self, piece: bytes) -> tuple[str | None, int, int]:
