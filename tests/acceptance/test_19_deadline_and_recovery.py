@@ -14,7 +14,7 @@ from memorist.recall import pipeline
 from memorist.testing import HashEmbedder
 
 LIMIT = 0.3  # seconds
-SLACK = 1.2  # seconds: the machine may be busy; the embedder takes far longer
+SLACK = 10  # seconds: the machine may be busy; what is not waited for takes far longer
 
 
 class Network(HashEmbedder):
@@ -23,9 +23,12 @@ class Network(HashEmbedder):
     def __init__(self) -> None:
         super().__init__(cheap=False)
         self.seconds = 0.0
+        self.reached = threading.Event()
+        self.reached.set()
 
     def embed(self, texts: Sequence[str]) -> Any:
         time.sleep(self.seconds)
+        self.reached.wait(30)
         return super().embed(texts)
 
 
@@ -35,11 +38,12 @@ def test_partial_results_in_time_and_recovery(tmp_path: Path) -> None:
     with Memory(tmp_path / "memory.db", embed=network) as memory:
         memory.remember_many([f"The heron of pond {n} fishes at dawn" for n in range(50)])
         memory.upkeep()
-        network.seconds = 2.0
+        network.reached.clear()
         begun = time.monotonic()
         found = memory.recall("which heron fishes at pond 7?", deadline=LIMIT)
         assert time.monotonic() - begun < LIMIT + SLACK
         assert found and "words alone answer" in " ".join(str(step.note) for step in found.trace)
+        network.reached.set()
         _until_back(memory)
 
         network.seconds = 0.4  # not named a deadline: now each recall waits for it
@@ -65,7 +69,7 @@ def test_a_slow_second_opinion_is_not_waited_for(name: str, tmp_path: Path) -> N
     back = threading.Event()
 
     def reranker(question: str, texts: Sequence[str]) -> list[float]:
-        back.wait(20)
+        back.wait(30)
         return [1.0] * len(texts)
 
     place = name if name == ":memory:" else tmp_path / name

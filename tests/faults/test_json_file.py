@@ -876,7 +876,7 @@ def test_waiting_ends_and_a_killed_holder_blocks_nobody(path: Path) -> None:
         started = time.monotonic()
         with pytest.raises(StoreUnavailable, match="busy"):
             JsonFileStore(path, wait=0.2)
-        assert 0.2 <= time.monotonic() - started < 5
+        assert 0.2 <= time.monotonic() - started < 30
     remember(path, "two")
     assert texts_in(path) == ["one", "two"]
 

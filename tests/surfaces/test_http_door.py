@@ -602,9 +602,9 @@ def _until(holds: Callable[[], bool]) -> None:
 
 def test_who_sends_no_head_is_sent_away(server: Served, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("memorist.surfaces.http.server.HEAD_SECONDS", 0.3)
-    assert server.client.raw(b"", wait=5) == b""
-    began = time.monotonic()
-    assert server.client.raw(b"GET /v1/count HTT", wait=5) == b"" and time.monotonic() - began < 4
+    for sent in (b"", b"GET /v1/count HTT"):
+        began = time.monotonic()
+        assert server.client.raw(sent, wait=30) == b"" and time.monotonic() - began < 25
 
 
 def test_a_client_that_dies_in_mid_call_leaves_a_whole_write_and_a_living_server(server: Served) -> None:

@@ -120,12 +120,13 @@ class SlowEmbedder(HashEmbedder):
 
     def __init__(self) -> None:
         super().__init__(cheap=False)
-        self.seconds = 0.0
+        self.answers = threading.Event()
+        self.answers.set()
         self.asked = 0
 
     def embed(self, texts: Sequence[str]) -> Any:
         self.asked += 1
-        time.sleep(self.seconds)
+        self.answers.wait(30)
         return super().embed(texts)
 
 
@@ -136,17 +137,17 @@ def test_an_embedder_is_not_waited_for_beyond_the_deadline(tmp_path: Any) -> Non
         memory.remember_many(["The heron nests at the weir", "Storks nest on the roof"])
         memory.upkeep()
         assert any(signal.name == "meaning" for hit in memory.recall("heron", deadline=5) for signal in hit.signals)
-        embedder.seconds = 1.5
+        embedder.answers.clear()
         asked = embedder.asked
         for _ in range(3):
             begun = time.monotonic()
             found = memory.recall("where does the heron nest?", deadline=0.3)
-            assert time.monotonic() - begun < 1.0
+            assert time.monotonic() - begun < 15, "however busy the machine is"
             assert found[0].record.number == 1, "found by words"
             assert any("embedder did not answer" in str(step.note) for step in found.trace)
         assert embedder.asked == asked + 1, "while one is out nobody starts another"
-        embedder.seconds = 0.0
-        until = time.monotonic() + 5
+        embedder.answers.set()
+        until = time.monotonic() + 30
         while time.monotonic() < until and memory._tools.meaning._patience._busy:
             time.sleep(0.05)
         found = memory.recall("where does the heron nest?", deadline=5)
@@ -165,7 +166,7 @@ def test_patience_gives_the_result_the_error_or_nothing() -> None:
     assert patience.within(0.05, gate.wait) is None
     assert patience.within(5, lambda: 42) is None, "the first has not come back"
     gate.set()
-    until = time.monotonic() + 5
+    until = time.monotonic() + 30
     while patience.within(1, lambda: 42) is None:
         assert time.monotonic() < until
 
