@@ -113,11 +113,14 @@ def locked(file: Path, seconds: float) -> threading.Thread:
 
 def test_a_command_of_seconds_tells_a_terminal_and_no_pipe(cli: Cli, tmp_path: Path) -> None:
     cli.inside("remember", "One")
-    held = locked(tmp_path / "memory.db", 2.5)
-    shown = cli.at_terminal("remember", "Two")
-    held.join()
-    assert "memorist: remember … 1 s" in shown.err and shown.out.endswith("added\x1b[0m [id:2] in project/atlas\n")
-    assert "…" not in shown.out
+    for seconds in (2.5, 10):  # a busy machine may take the former only to start the program
+        held = locked(tmp_path / "memory.db", seconds)
+        shown = cli.at_terminal("remember", f"Held for {seconds} s")
+        held.join()
+        if "…" in shown.err:
+            break
+    assert re.search(r"memorist: remember … \d+ s", shown.err) and "…" not in shown.out
+    assert re.search(r"added\x1b\[0m \[id:\d\] in project/atlas\n$", shown.out)
     held = locked(tmp_path / "memory.db", 1.5)
     assert cli("remember", "Three").err == ""
     held.join()
