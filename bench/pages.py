@@ -61,6 +61,7 @@ def keep(
     folder: Path, part: str, text: str, facts: Mapping[str, str], found: Mapping[str, Any] | Sequence[Any]
 ) -> None:
     """Puts a part in the place of what an earlier run said."""
+    folder.mkdir(parents=True, exist_ok=True)
     data, page = folder / "benchmarks.json", folder / "benchmarks.md"
     whole: dict[str, Any] = json.loads(data.read_text(encoding="utf-8")) if data.exists() else {}
     whole[part] = {"about": dict(facts), "found": _rounded(found)}
