@@ -1,7 +1,7 @@
 #!/bin/sh
 # An environment of its own for one peer: bench/peers/setup.sh NAME. Needs the network; running the comparison does not.
 # PYTHON chooses the interpreter (langgraph and mcp-memory need one whose sqlite3 can load extensions, basic-memory 3.12), PEERS the
-# folder. claude-mem is for Node and Bun; its plugin is whole as it is packed.
+# folder. claude-mem is for Node and Bun; of what its plugin requires, zod and shell-quote do for its hooks.
 set -eu
 name=${1:?which peer: chromadb, lancedb, langgraph, mem0, txtai, mcp-memory, mempalace, basic-memory or claude-mem}
 case $name in
@@ -19,7 +19,7 @@ esac
 place=${PEERS:-${TMPDIR:-/tmp}/memorist-peers}/$name
 if [ "$name" = claude-mem ]; then
     mkdir -p "$place"
-    npm install --silent --no-audit --no-fund --prefix "$place" bun@1.4.4
+    npm install --silent --no-audit --no-fund --prefix "$place" bun@1.4.4 zod@4.4.3 shell-quote@1.9.0
     (cd "$place" && npm pack --silent claude-mem@13.25.3 && tar xzf claude-mem-13.25.3.tgz)
     echo "$place"
     exit
