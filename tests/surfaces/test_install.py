@@ -389,7 +389,8 @@ SPELT = (
     f"uv --directory '/my src' run --extra mcp memorist {HOOK}", f"uv run --env-file .env -m memorist {HOOK}",
     f"uvx --index-url https://x -f /y memorist {HOOK}", f"python -u -X dev -m memorist {HOOK}", f"python -Im memorist {HOOK}",
     f"env -u HOME -i A=1 uvx --from=memorist memorist {HOOK}", f"pipx --verbose run --spec memorist==1 memorist {HOOK}",
-    f"uv tool run --from memorist[mcp] memorist {HOOK}",
+    f"uv tool run --from memorist[mcp] memorist {HOOK}", f"uv run -p python3.12 --with x -- python -m memorist {HOOK}",
+    f"memorist {HOOK} 2>&1 >/dev/null", f"A='x;y' B=\"x|y\" memorist {HOOK}",
     f'"/opt/my tools/memorist" {HOOK}', f"/opt/my\\ tools/memorist {HOOK}", f'"C:\\my tools\\memorist.exe" {HOOK}',
 )  # fmt: skip
 FOREIGN = (
@@ -397,6 +398,10 @@ FOREIGN = (
     f"uvx --with memorist other {HOOK}", f"./memorist-wrapper {HOOK}", "memorist recall hook claude-code",
     "memorist hook codex Stop", f"uv --directory memorist run other {HOOK}", f"NOTE=/x/memorist other {HOOK}",
     f"env -u memorist other {HOOK}", f"./other.sh && memorist {HOOK}", f"bash -c 'other; memorist {HOOK}'",
+    f"env echo memorist {HOOK}", f"env -i ./other.sh memorist {HOOK}", f"python3 other.py memorist {HOOK}",
+    f"python3 -u other.py --run memorist {HOOK}", f"python -m other memorist {HOOK}", f"python -c 'x' memorist {HOOK}",
+    f"memorist {HOOK} && ./other.sh", f"memorist {HOOK}; ./other.sh", f"A='x y' memorist {HOOK} | ./other.sh",
+    f"uv run other.py memorist {HOOK}", f"uvx -q other -- memorist {HOOK}", f"pipx run other memorist {HOOK}",
 )  # fmt: skip
 
 
@@ -415,7 +420,9 @@ def test_a_hook_of_ours_is_known_however_it_is_spelt(command: str, home: Path) -
 @pytest.mark.parametrize(("words", "ours"), [
     (["uvx", "memorist", "mcp"], True), (["/opt/my tools/memorist", "mcp"], True), (["npx", "memorist", "mcp"], False),
     (["uv", "--directory", "/my src", "run", "memorist", "mcp"], True), (["python", "-u", "-m", "memorist", "mcp"], True),
-    (["docker", "run", "memorist", "mcp"], False), (["uv", "--directory", "memorist", "run", "other", "mcp"], False),
+    (["docker", "run", "memorist", "mcp"], False), (["uvx", "mcp-proxy", "--", "memorist", "mcp"], False),
+    (["python", "/x/other.py", "memorist", "mcp"], False), (["env", "A=1", "uvx", "-p", "python3.12", "memorist", "mcp"], True),
+    (["uv", "--directory", "memorist", "run", "other", "mcp"], False),
 ])  # fmt: skip
 def test_a_server_of_ours_is_known_however_it_is_spelt(words: list[str], ours: bool, home: Path) -> None:
     file = home / ".gemini" / "settings.json"

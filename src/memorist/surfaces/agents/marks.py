@@ -1,22 +1,32 @@
 """The mark of our entries in somebody's settings: the command that they run.
 
 A hook is ours that runs `memorist hook CLIENT …`, and a server that runs `memorist mcp`: by name, by a path, or through
-a launcher such as `uvx` and `env`, whatever it is told before. A command that only mentions these words, as `echo`
-does, is somebody else's.
+launchers such as `uvx` and `env`, with their options. A command that only mentions these words, as `echo` does, that hands
+them to another program, or that goes on with another command, is somebody else's.
 """
 
 import re
 import shutil
 from collections.abc import Mapping, Sequence
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
 MEMORIST = "memorist"
 _WORD = re.compile(r"""(?:"[^"]*"|'[^']*'|\\ |[^\s"'])+""")  # of a command, as a shell reads it
+_GOES_ON = re.compile(r"""^(?:"[^"]*"|'[^']*'|\\.|[^"'\\])*?(?:[;|\n]|&&)""")  # with another command
 _VARIABLE = re.compile(r"\w+=(?!=)")  # `uvx memorist==0.2` sets none
 _PROGRAM = re.compile(r"(?:.*[\\/])?memorist(?:\.(?:exe|cmd|bat))?(?:\[[\w,-]+\])?(?:(?:@|==)[\w.]+)?")
 _PYTHON = re.compile(r"(?:.*[\\/])?(?:python[\d.]*|py)(?:\.exe)?")
-_LAUNCHER = re.compile(rf"(?:.*[\\/])?(?:uvx?|pipx|env)(?:\.exe)?|{_PYTHON.pattern}")
+# Launchers, and which of their options take the next word. Those of uv are too many to list, so those that take none are.
+_LAUNCHERS = {
+    _PYTHON: re.compile(r"-[A-Za-z]*[XW]"),
+    re.compile(r"(?:.*[\\/])?env(?:\.exe)?"): re.compile(r"-[A-Za-z]*[uC]|--unset|--chdir"),
+    re.compile(r"(?:.*[\\/])?(?:uvx?|pipx)(?:\.exe)?"): re.compile(
+        r"(?!(?:--|-[qvnmU]+|--(?:quiet|verbose|module|isolated|offline|refresh|upgrade|locked|frozen|no-.*|.*=.*))$)-.*"
+    ),
+}
+_VERBS = ("run", "tool")  # of launchers
 
 
 def words_of(command: str) -> list[str]:
@@ -34,13 +44,27 @@ def called(words: Sequence[str]) -> slice | None:
     first = next((at for at, word in enumerate(words) if not sets_variable(word)), len(words))
     for at in range(first, len(words) - 1):
         if _PROGRAM.fullmatch(words[at]) and words[at + 1] in ("hook", "mcp"):
-            return slice(first, at + 1) if at == first or _LAUNCHER.fullmatch(words[first]) else None
+            return slice(first, at + 1) if at == first or _only_launch(words[first:at]) else None
     return None
+
+
+def _only_launch(words: Sequence[str]) -> bool:
+    """Whether these words name launchers and what they are told, and no other program."""
+    valued: re.Pattern[str] | None = None
+    for before, word in pairwise(("", *words)):
+        if valued is not None and (
+            valued.fullmatch(before) or word.startswith("-") or word in _VERBS or sets_variable(word)
+        ):
+            continue
+        valued = next((options for name, options in _LAUNCHERS.items() if name.fullmatch(word)), None)
+        if valued is None:
+            return False
+    return True
 
 
 def is_hook(command: object, client: str) -> bool:
     """Whether that command is a hook of ours for that agent, from this installation or another."""
-    words = words_of(command) if isinstance(command, str) else []
+    words = words_of(command) if isinstance(command, str) and not _GOES_ON.match(command) else []
     at = called(words)
     return at is not None and words[at.stop : at.stop + 2] == ["hook", client]
 
