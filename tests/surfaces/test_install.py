@@ -291,7 +291,7 @@ def test_what_a_runner_sets_stays_where_a_program_is_gone(command: str, after: s
     assert entries.ours(splice.read(file.read_text(), file), "Stop", CLIENTS["claude-code"]) == [
         f"{after} hook claude-code Stop"
     ]
-    assert command not in KEPT or any("uninstall` removes it" in said for said in told)
+    assert command not in KEPT or any("; uninstall, then" in said for said in told)
 
 
 @pytest.mark.parametrize(("words", "after"), [
@@ -748,7 +748,7 @@ def test_a_cloned_project_does_not_choose_the_file(home: Path, tmp_path: Path) -
     (project / ".claude").mkdir(parents=True)
     elsewhere.write_text("{}")
     (project / ".claude" / "settings.json").symlink_to(elsewhere)
-    with pytest.raises(Refused, match="outside of its folder"):
+    with pytest.raises(Refused, match="outside of the project"):
         install.install(CLIENTS["claude-code"], project)
     assert elsewhere.read_text() == "{}"
 
@@ -761,7 +761,7 @@ def test_nor_does_a_folder_of_it_that_leads_elsewhere(home: Path, tmp_path: Path
     (project / ".claude").symlink_to(home / ".claude")
     before = tree(home)
     for work in (install.install, uninstall.remove):
-        with pytest.raises(Refused, match="outside of its folder"):
+        with pytest.raises(Refused, match="outside of the project"):
             work(CLIENTS["claude-code"], project)
     assert tree(home) == before
 
@@ -913,6 +913,8 @@ def test_one_agent_with_a_problem_keeps_no_other_from_its_lines(home: Path, cli:
     assert done.code == 2 and "settings.json, line 1" in done.err and "1 of 3 agents" in done.err
     assert "SessionStart" in (home / ".codex" / "hooks.json").read_text() and broken.read_text() == "{,"
     assert "BeforeAgent" in (home / ".gemini" / "settings.json").read_text()
+    listed = cli("install", "--json", **env).json
+    assert "line 1" in listed["claude-code"]["error"]["message"] and "error" not in listed["codex"]
     told = cli("uninstall", "all", "--json", **env)
     assert (
         told.code == 2 and told.json["claude-code"]["error"]["code"] and not (home / ".codex" / "hooks.json").exists()

@@ -88,7 +88,9 @@ def real_file(file: Path, project: Path | None) -> Path:
     be cloned."""
     real = Path(os.path.realpath(file))
     if project is not None and not real.is_relative_to(os.path.realpath(project)):
-        raise Refused(f"{file} leads to {real}, outside of its folder and its project; name that file itself")
+        raise Refused(
+            f"{file} leads to {real}, outside of the project; replace that link with a file, or leave --project out"
+        )
     return real
 
 

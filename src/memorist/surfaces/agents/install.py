@@ -131,7 +131,9 @@ def _not_put_in(file: Path, event: str, wanted: str, there: Sequence[str], known
     """Why a hook is not added, unless it is simply there already."""
     others = [each for each in there if each != wanted]
     if others:
-        return f"{file} runs another {MEMORIST} at {event} ({others[0]}); it stays, `{MEMORIST} uninstall` removes it"
+        return (
+            f"{file} runs another {MEMORIST} at {event} ({others[0]}); it stays; uninstall, then install puts ours in"
+        )
     if not there and known.has(file, event):
         return f"the hook at {event} was removed from {file}, and stays out; uninstall, then install puts it in"
     return None

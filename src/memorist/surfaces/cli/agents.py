@@ -122,12 +122,15 @@ def _each(
                 raise
             failed.append(problem)
             aside(one_line(f"{client.title}: {problem}"))
-            error = {"code": problem.code, "message": str(problem)}
-            document[client.name] = {"files": [], "entries": [], "error": error}
+            document[client.name] = {"files": [], "entries": [], "error": _error(problem)}
     _end(place, document, dry_run)
     if failed and not place.json:
         aside(f"{len(failed)} of {len(clients)} agents were left as they are; what is wrong is said above")
     return failed[0].exit_code if failed else 0
+
+
+def _error(problem: MemoristError) -> dict[str, str]:
+    return {"code": problem.code, "message": str(problem)}
 
 
 def _root(project: bool) -> Path | None:
@@ -156,14 +159,14 @@ def _listed(place: Place, project: bool) -> int:
     """Lists the installed agents and what they have of ours. Changes nothing."""
     root, rows, document = _root(project), [], {}
     for client in CLIENTS.values():
-        plugin = None if project else switches.plugin_of(client)
+        plugin, here = None if project else switches.plugin_of(client), client.is_here()
+        about: dict[str, Any] = {"found": here, "entries": [], "plugin": plugin}
         try:
-            entries = entries_of(client, root)
-            state = ", ".join([*entries, *([f"plugin {plugin}"] if plugin else [])]) or "-"
+            about["entries"] = entries_of(client, root)
+            state = ", ".join([*about["entries"], *([f"plugin {plugin}"] if plugin else [])]) or "-"
         except MemoristError as problem:
-            entries, state = [], str(problem)
-        here = client.is_here()
-        document[client.name] = {"found": here, "entries": entries, "plugin": plugin}
+            about["error"], state = _error(problem), str(problem)
+        document[client.name] = about
         rows.append((client.name, "found" if here else "not found", state))
     code = place.screen.table(document, ("agent", "here", "installed"), rows)
     if not place.json:
