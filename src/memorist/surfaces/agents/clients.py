@@ -31,9 +31,8 @@ class Hooks:
     events: Mapping[Moment, str]
     entry: Callable[[str, Moment], Any] | None = None  # None: the whole file is ours
     head: tuple[str, Any] | None = None  # a member that the file needs besides the hooks
-    said: Callable[[Mapping[str, Any]], Mapping[str, Any]] = lambda given: (
-        given
-    )  # what it hands over, in the fields of Claude Code
+    # What it hands over, in the fields of Claude Code.
+    said: Callable[[Mapping[str, Any]], Mapping[str, Any]] = lambda given: given
     lasts: bool = True  # whether a session that is resumed still has what hooks told it
 
     @property

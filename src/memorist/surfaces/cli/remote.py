@@ -30,6 +30,7 @@ if TYPE_CHECKING:
 
 HEAD = 200  # bytes that show whether a file is an export
 PIECE = 64 << 10  # bytes of a file per chunk
+# The next step after an import: as a server says it (`http/more.py`), and as it is in a shell.
 SHELL_STEPS = tuple(
     (re.compile(there), here)
     for there, here in (
@@ -39,7 +40,7 @@ SHELL_STEPS = tuple(
         (r"(?<= with )(project|scope|user)=(?=\S+(,| as copies|$))", r"--\1 "),
         ("scope=(?= puts)", "--scope"),
     )
-)  # the next step after an import: as a server says it (`http/more.py`), and as it is in a shell
+)
 
 
 class Remote(Client):
