@@ -368,6 +368,11 @@ def test_a_command_of_an_agent_that_adds_nothing_is_named(does: str, said: str, 
     assert tree(home) == {}
 
 
+def test_a_command_of_an_agent_is_shown_as_a_shell_takes_it() -> None:
+    change = changes.FileChange(FILE, "claude-code", None, None, command=("/my tools/claude", "mcp", "add"))
+    assert change.diff() == ["$ '/my tools/claude' mcp add"]
+
+
 def test_a_memorist_of_somebody_else_is_left_alone(home: Path) -> None:
     client, file = CLIENTS["claude-code"], home / ".claude" / "settings.json"
     command = f"{home.parent / 'bin' / 'memorist'} hook claude-code Stop"
@@ -589,6 +594,13 @@ def test_a_file_with_an_error_is_named_and_untouched(home: Path) -> None:
     with pytest.raises(Invalid, match=r"settings\.json, line 3: a comma or } is missing; correct it$"):
         install.install(CLIENTS["claude-code"])
     assert file.read_text() == '{\n  "model": "opus"\n  "x": 1\n}\n' and not (home / ".claude.json").exists()
+
+
+@pytest.mark.parametrize("row", ["more = [\n  [1, 2],\n]\n", 'more = """\n[z]\n"""\n'])
+def test_a_value_over_several_lines_in_our_table_is_said_to_be_what_stops_us(row: str) -> None:
+    text = f'[mcp_servers.memorist]\ncommand = "memorist"\n{row}'
+    with pytest.raises(Refused, match=r"^config\.toml is written in a way"):
+        tables.take(text, ("mcp_servers", "memorist"), Path("config.toml"))
 
 
 def test_toml_with_an_error_is_named_and_untouched(home: Path) -> None:
@@ -890,6 +902,12 @@ def test_in_the_settings_of_a_project(home: Path, cli: Cli) -> None:
     assert {"memorist"} == set(json.loads((cli.folder / ".mcp.json").read_text())["mcpServers"])
     assert cli("uninstall", "claude-code", "--project", **env).code == 0
     assert not (cli.folder / ".mcp.json").exists()
+
+
+def test_lines_come_before_what_is_said_of_them_in_a_pipe_too(home: Path, cli: Cli) -> None:
+    env = {"HOME": str(home), "PATH": os.environ["PATH"], "PYTHONUNBUFFERED": None}
+    said, _ = cli.start("install", "gemini", environment=env, stderr=subprocess.STDOUT).communicate()
+    assert said.index(b"BeforeAgent") < said.index(b"done; an agent")
 
 
 def test_what_is_left_in_projects_is_named(home: Path, cli: Cli) -> None:

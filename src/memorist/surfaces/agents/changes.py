@@ -5,6 +5,7 @@ Content is read and replaced whole (`files/whole.py`). A tool server may be adde
 """
 
 import os
+import shlex
 import stat
 import subprocess
 from collections.abc import Sequence
@@ -57,7 +58,7 @@ class FileChange:
     def diff(self) -> list[str]:
         """Only what changes: what is around it may be private."""
         if self.command is not None:
-            return [f"$ {' '.join(self.command)}"]
+            return [f"$ {shlex.join(self.command)}"]
         before, after = ((text or b"").decode("utf-8", "replace").splitlines() for text in (self.before, self.after))
         if len(before) == len(after) == 1 and len(before[0]) > LONGEST_SHOWN:
             before, after = ([line] for line in _where_they_differ(before[0], after[0]))
@@ -144,7 +145,7 @@ def _make_folder(file: Path) -> list[str]:
 def _run(change: FileChange) -> FileChange:
     """Lets the agent's own command make the change, and checks that the file has changed."""
     words = change.command or ()
-    said = f"`{' '.join(words)}`"
+    said = f"`{shlex.join(words)}`"
     try:
         done = subprocess.run(words, capture_output=True, timeout=WAIT_FOR_PROGRAM, stdin=subprocess.DEVNULL)
     except (OSError, subprocess.TimeoutExpired) as problem:

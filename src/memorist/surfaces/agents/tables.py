@@ -39,7 +39,11 @@ def swap(text: str, path: Sequence[str], value: Mapping[str, Any], file: Path) -
 def take(text: str, path: Sequence[str], file: Path) -> str:
     """The text without that table and the blank line before it. Comments stay, wherever they are."""
     left = "".join(_lines_without(text.splitlines(keepends=True), path))
-    wanted, found, above = read(text, file), read(left, file), path[:-1]
+    wanted, above = read(text, file), path[:-1]
+    try:
+        found = read(left, file)
+    except Invalid:  # a line of a value over several lines began like a table
+        raise _not_told_apart(file) from None
     _inner(wanted, above).pop(path[-1])
     for each in (wanted, found):  # a table that only holds tables exists as long as it has one
         if not _inner(each, above):
@@ -68,7 +72,11 @@ def _grown(after: str, path: Sequence[str], value: Mapping[str, Any], file: Path
 def _must_say(found: dict[str, Any], wanted: dict[str, Any], file: Path) -> None:
     """Checks the text to be written: it must say what was meant, and must lose nothing that others wrote."""
     if found != wanted:
-        raise Refused(f"{file} is written in a way in which our lines cannot be told from others; change it by hand")
+        raise _not_told_apart(file)
+
+
+def _not_told_apart(file: Path) -> Refused:
+    return Refused(f"{file} is written in a way in which our lines cannot be told from others; change it by hand")
 
 
 def _inner(table: dict[str, Any], path: Sequence[str]) -> dict[str, Any]:

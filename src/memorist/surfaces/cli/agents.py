@@ -3,6 +3,7 @@
 
 import os
 import shutil
+import sys
 from collections.abc import Callable, Iterator
 from functools import partial
 from importlib.util import find_spec
@@ -182,6 +183,7 @@ def _shown(place: Place, client: Agent, changes: list[FileChange], none: tuple[s
     if not place.json:
         for text in [change.diff() for change in changed] or [[_nothing(client, changes, *none)]]:
             place.screen.verbatim("\n".join(text))
+        sys.stdout.flush()  # also into a pipe the lines come before what is said about them
     for said in chain.from_iterable(map(attrgetter("told"), changes)):
         aside(one_line(said))
     entries = [*chain.from_iterable(map(attrgetter("entries"), changed))]
