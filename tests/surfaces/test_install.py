@@ -436,6 +436,16 @@ def test_a_server_of_ours_is_known_however_it_is_spelt(words: list[str], ours: b
     assert ("memorist" in json.loads(file.read_text()).get("mcpServers", {})) != ours
 
 
+def test_a_hook_that_goes_on_with_a_command_of_somebody_is_theirs(home: Path) -> None:
+    client, file = CLIENTS["claude-code"], home / ".claude" / "settings.json"
+    install.install(client)
+    file.write_text(file.read_text().replace(f"memorist {HOOK}", f"memorist {HOOK} && ./other.sh"))
+    told = [said for change in install.install(client) for said in change.told]
+    assert any("hook at Stop was removed" in said and "or changed" in said for said in told)
+    uninstall.remove(client)
+    assert json.loads(file.read_text())["hooks"].keys() == {"Stop"} and "./other.sh" in file.read_text()
+
+
 def test_the_notes_of_another_version_are_left_to_it(home: Path) -> None:
     install.install(CLIENTS["gemini"])
     notes = our_copies().parent / "installed.json"

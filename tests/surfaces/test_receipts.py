@@ -64,6 +64,7 @@ def test_what_was_told_to_whom_and_what_was_used(cli: Cli, work: Path) -> None:
     assert [each["used"] for each in json.loads(asked(cli, "receipts", "--json").out)] == [[], [1]]
     assert len(json.loads(asked(cli, "receipts", "--limit", "1", "--json").out)) == 1
     row = asked(cli, "receipts").out.splitlines()[1].split("\t")
+    assert row[0].endswith(" UTC")
     assert row[1:4] == ["claude-code", "s1", "prompt"] and row[5:] == ["[id:1]", "[id:1]"]
 
 
@@ -326,7 +327,7 @@ def test_the_doctor_runs_nothing_of_a_project(cli: Cli, work: Path) -> None:
     program(work, "memorist", f"open({str(ran)!r}, 'w')")
     folder = work / ".gemini"
     folder.mkdir()
-    hook = {"hooks": [{"type": "command", "command": "memorist hook gemini BeforeAgent; touch x"}]}
+    hook = {"hooks": [{"type": "command", "command": 'A="$(touch x)" memorist hook gemini BeforeAgent'}]}
     server = {"memorist": {"command": "memorist", "args": ["mcp"]}}
     (folder / "settings.json").write_text(json.dumps({"hooks": {"BeforeAgent": [hook]}, "mcpServers": server}))
     assert "1 of 5 hooks" in row_of("gemini").detail and not ran.exists()
@@ -370,6 +371,9 @@ def test_a_project_that_is_left_out_is_told_nothing_and_keeps_nothing(cli: Cli, 
             assert not captures.left_out(other._tools.store, other.space, other.home)
             assert "left_out" not in other.status()
     assert "on --here" in row_of("claude-code").detail
+    assert asked(cli, "off").code == 0
+    assert "memory is off" in row_of("claude-code").detail, "it switches off more than one project"
+    assert asked(cli, "on").code == 0
     assert asked(cli, "on", "--here").code == 0
     for session, text in (("s1", "Metrics go to Mimir."), ("s2", "Traces go to Tempo.")):
         with (work.parent / f"{session}.jsonl").open("a") as more:

@@ -135,7 +135,9 @@ def _not_put_in(file: Path, event: str, wanted: str, there: Sequence[str], known
             f"{file} runs another {MEMORIST} at {event} ({others[0]}); it stays; uninstall, then install puts ours in"
         )
     if not there and known.has(file, event):
-        return f"the hook at {event} was removed from {file}, and stays out; uninstall, then install puts it in"
+        return (
+            f"the hook at {event} was removed from {file} or changed, and stays out; uninstall, then install puts it in"
+        )
     return None
 
 

@@ -68,14 +68,20 @@ def checked(memory: Memory) -> list[Diagnosis]:
     wrong since."""
     try:
         last = {line.actor: line for line in reversed([*_lines(memory)])}
-        out = captures.left_out(memory._tools.store, memory.space, memory.home)
+        silent = _silent(memory)
     except StoreDamaged:  # other checks report this
-        last, out = {}, False
+        last, silent = {}, None
     here = {agent.name: agent for agent in CLIENTS.values() if agent.is_here()}
     with trial.outliving_readers():
         rows = [_checked(agent, last.get(name)) for name, agent in here.items()]
     rows += _others(here, max((line.at for line in last.values()), default=None))
-    return [replace(row, detail=f"{row.detail}; {captures.TOLD_OUT}") if out else row for row in rows]
+    return [replace(row, detail=f"{row.detail}; {silent}") if silent else row for row in rows]
+
+
+def _silent(memory: Memory) -> str | None:
+    """Why hooks say and keep nothing here; None if they may."""
+    left_out = captures.left_out(memory._tools.store, memory.space, memory.home)
+    return memory._off_because() or (captures.TOLD_OUT if left_out else None)
 
 
 def _checked(agent: Agent, last: Receipt | None) -> Diagnosis:

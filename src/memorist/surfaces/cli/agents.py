@@ -223,8 +223,8 @@ def receipts(place: Place, limit: int = 20) -> int:
         aside("no agent was told anything here; `memorist install` shows which agents have this memory")
     rows = [
         (
-            each["at"].replace(tzinfo=None).isoformat(" ", "minutes"), each["client"], each["session"] or "", each["moment"],
-            f"{each['tokens']:,}", _marks(each["ids"]), _marks(each["used"]),
+            f"{each['at'].replace(tzinfo=None).isoformat(' ', 'minutes')} UTC", each["client"], each["session"] or "",
+            each["moment"], f"{each['tokens']:,}", _marks(each["ids"]), _marks(each["used"]),
         )
         for each in told
     ]  # fmt: skip
