@@ -613,6 +613,21 @@ def test_a_value_over_several_lines_in_our_table_is_said_to_be_what_stops_us(row
         tables.take(text, ("mcp_servers", "memorist"), Path("config.toml"))
 
 
+@pytest.mark.parametrize("blank", [b"", b" \r\n"])
+def test_a_blank_file_counts_as_one_that_says_nothing(blank: bytes, home: Path) -> None:
+    client, file = CLIENTS["claude-code"], home / ".claude" / "settings.json"
+    file.write_bytes(blank)
+    uninstall.remove(client)
+    install.install(client)
+    assert "Stop" in entries_of(client)
+    uninstall.remove(client)
+    assert tree(home) == {".claude/settings.json": blank}
+    install.install(client)
+    file.write_bytes(blank)
+    uninstall.remove(client)
+    assert tree(home) == {".claude/settings.json": blank}
+
+
 def test_toml_with_an_error_is_named_and_untouched(home: Path) -> None:
     file = home / ".codex" / "config.toml"
     file.write_text('model = "x"\n[other\n')

@@ -13,13 +13,12 @@ from pathlib import Path
 from typing import Any
 
 from memorist.errors import Invalid, StoreUnavailable, unavailable
-from memorist.files import whole
 from memorist.lazy import dataclass
 from memorist.store.files import create_private, replace_private
 from memorist.store.lock import locked
 from memorist.surfaces import settings
 from memorist.surfaces.agents import splice
-from memorist.surfaces.agents.changes import EMPTY, FileChange, carried_out, content_of
+from memorist.surfaces.agents.changes import FileChange, carried_out, content_of, text_in
 from memorist.surfaces.agents.clients import CLIENTS, Agent
 from memorist.surfaces.agents.entries import entries_in
 from memorist.surfaces.agents.marks import MEMORIST
@@ -200,7 +199,7 @@ def _holders_made(before: bytes | None, after: bytes | None, file: Path, client:
     """The containers of our entries that were not there before, each as its path."""
     if file.suffix != ".json":
         return ()
-    old, new = (splice.read(whole.text_of(content or b"", file) or EMPTY, file) for content in (before, after))
+    old, new = (splice.read(text_in(content, file), file) for content in (before, after))
     events = client.hooks.names if client.hooks else ()
     paths = [client.servers.path, ("hooks",), *(("hooks", event) for event in events)]
     return tuple("/".join(path) for path in paths if splice.at(old, path) is None and splice.at(new, path) is not None)

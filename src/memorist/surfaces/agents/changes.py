@@ -100,8 +100,13 @@ def content_of(file: Path) -> bytes | None:
 
 
 def text_after(change: FileChange) -> str:
-    text = "" if change.after is None else whole.text_of(change.after, change.file)
-    return text or ("" if is_toml(change.file) else EMPTY)
+    return text_in(change.after, change.file)
+
+
+def text_in(content: bytes | None, file: Path) -> str:
+    """The text of such a file. Without one, or in a blank one, there are no settings."""
+    text = whole.text_of(content or b"", file)
+    return text if text.strip() or is_toml(file) else EMPTY
 
 
 def is_toml(file: Path) -> bool:

@@ -74,7 +74,7 @@ def _tried_without(client: Agent, file: Path, of: Sequence[Place], book: Book) -
 def _without(client: Agent, file: Path, of: Sequence[Place], book: Book) -> FileChange:
     now = content_of(file)
     change = FileChange(file, client.name, now, now)
-    if now is None:
+    if now is None or not now.strip():
         return change
     noted = book.files.get(str(file))
     if noted is not None and noted.after == digest(now) and (restored := _restored(change, noted, of, book)):
