@@ -446,6 +446,18 @@ def test_a_hook_that_goes_on_with_a_command_of_somebody_is_theirs(home: Path) ->
     assert json.loads(file.read_text())["hooks"].keys() == {"Stop"} and "./other.sh" in file.read_text()
 
 
+def test_hooks_that_stay_out_are_told_of_in_one_line(home: Path) -> None:
+    client, file = CLIENTS["claude-code"], home / ".claude" / "settings.json"
+    install.install(client, servers=False)
+    text = file.read_text()
+    file.write_text(text.replace('"memorist hook', '"uvx memorist hook'))
+    [told] = install.plan(client, servers=False)[0].told
+    assert "another memorist at SessionStart, UserPromptSubmit," in told and "(uvx memorist hook claude-code S" in told
+    file.write_text("{}")
+    [told] = install.plan(client, servers=False)[0].told
+    assert "the hook at SessionStart, UserPromptSubmit," in told and "SubagentStart was removed from" in told
+
+
 def test_the_notes_of_another_version_are_left_to_it(home: Path) -> None:
     install.install(CLIENTS["gemini"])
     notes = our_copies().parent / "installed.json"

@@ -8,7 +8,7 @@ nobody else changed it.
 """
 
 import shutil
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -99,19 +99,27 @@ def _with_own(change: FileChange, of: Hooks | Slash, client: Agent, known: Book)
 
 def _with_hooks(change: FileChange, hooks: Hooks, client: Agent, known: Book) -> FileChange:
     text, found, renewed = _with_hooks_by_name(text_after(change), hooks, client, change.file)
-    added, told = [*change.entries, *renewed], list(change.told)
-    if hooks.head is not None and isinstance(found, Mapping) and hooks.head[0] not in found:
-        text = splice.put(text, (hooks.head[0],), hooks.head[1], change.file)
+    added = [*change.entries, *renewed]
+    text = _with_head(text, found, hooks, change.file)
+    there = {event: ours(found, event, client) for event in hooks.names}
+    removed = [event for event in hooks.names if not there[event] and known.has(change.file, event)]
     for moment, event in hooks.events.items():
-        wanted = f"{MEMORIST} hook {client.name} {event}"
-        there = ours(found, event, client)
-        if reason := _not_put_in(change.file, event, wanted, there, known):
-            told.append(reason)
-        elif not there and hooks.entry is not None:
-            text = splice.append(text, ("hooks", event), hooks.entry(wanted, moment), change.file)
+        if not there[event] and event not in removed and hooks.entry is not None:
+            text = splice.append(text, ("hooks", event), hooks.entry(_command(client, event), moment), change.file)
             added.append(event)
     after = text.encode() if added != list(change.entries) else change.after
-    return replace(change, after=after, entries=tuple(added), told=tuple(told))
+    told = (*change.told, *_not_put_in(change.file, client, there, removed))
+    return replace(change, after=after, entries=tuple(added), told=told)
+
+
+def _with_head(text: str, found: Any, hooks: Hooks, file: Path) -> str:
+    if hooks.head is None or not isinstance(found, Mapping) or hooks.head[0] in found:
+        return text
+    return splice.put(text, (hooks.head[0],), hooks.head[1], file)
+
+
+def _command(client: Agent, event: str) -> str:
+    return f"{MEMORIST} hook {client.name} {event}"
 
 
 def _with_hooks_by_name(text: str, hooks: Hooks, client: Agent, file: Path) -> tuple[str, Any, list[str]]:
@@ -127,18 +135,15 @@ def _with_hooks_by_name(text: str, hooks: Hooks, client: Agent, file: Path) -> t
     return text, splice.read(text, file) if renewed else found, renewed
 
 
-def _not_put_in(file: Path, event: str, wanted: str, there: Sequence[str], known: Book) -> str | None:
-    """Why a hook is not added, unless it is simply there already."""
-    others = [each for each in there if each != wanted]
+def _not_put_in(file: Path, client: Agent, there: Mapping[str, Sequence[str]], removed: Sequence[str]) -> Iterator[str]:
+    """Why hooks are not added, unless they are simply there already: one line for all events of a kind."""
+    others = {event: each for event, commands in there.items() for each in commands if each != _command(client, event)}
     if others:
-        return (
-            f"{file} runs another {MEMORIST} at {event} ({others[0]}); it stays; uninstall, then install puts ours in"
-        )
-    if not there and known.has(file, event):
-        return (
-            f"the hook at {event} was removed from {file} or changed, and stays out; uninstall, then install puts it in"
-        )
-    return None
+        runs = f"{file} runs another {MEMORIST} at {', '.join(others)} ({next(iter(others.values()))})"
+        yield f"{runs}; it stays; uninstall, then install puts ours in"
+    if removed:
+        was = f"the hook at {', '.join(removed)} was removed from {file} or changed"
+        yield f"{was}, and stays out; uninstall, then install puts it in"
 
 
 def _with_server(change: FileChange, servers: Servers, client: Agent, project: Path | None, known: Book) -> FileChange:
