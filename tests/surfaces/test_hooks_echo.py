@@ -46,6 +46,7 @@ CASES: list[tuple[str, Say, str]] = [
     ("claude-code", claude, "mcp__memorist__memory_search"),
     ("claude-code", claude, "mcp__plugin_memorist_memorist__memory_context"),
     ("codex", codex, "mcp__memorist__memory_search"),
+    ("codex", codex, "mcp__memorist____memory_search"),
     ("codex", codex, "memorist__memory_get"),
     ("gemini", gemini, "mcp_memorist_memory_timeline"),
 ]
@@ -74,7 +75,7 @@ def test_what_our_own_tools_answer_is_not_kept(client: str, say: Say, tool: str,
     assert client == "codex" or f"I ask {tool}." in turns()
 
 
-@pytest.mark.parametrize(("client", "say", "tool"), CASES[:3])
+@pytest.mark.parametrize(("client", "say", "tool"), CASES[:4])
 def test_an_import_keeps_none_of_it_either(client: str, say: Say, tool: str, work: Path) -> None:
     with Memory() as memory:
         assert not import_files(memory, [transcript(work, client, say, tool)]).problems

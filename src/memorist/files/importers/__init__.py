@@ -172,7 +172,8 @@ class OwnTools:
             return False
         if block.get("type") != "tool_use":
             return block.get("type") == "tool_result" and self._answers(block.get("tool_use_id"))
-        name = "__".join(each for each in (block.get("namespace"), block.get("name")) if isinstance(each, str))
+        names = (block.get("namespace"), block.get("name"))
+        name = "__".join(each.rstrip("_") for each in names if isinstance(each, str))  # Codex may end the first so
         ours = OUR_TOOLS.fullmatch(name) is not None or _runs_us(block.get("input"))
         if ours and isinstance(block.get("id"), str):
             self.asked = [*self.asked, block["id"]][-MOST_ASKED:]

@@ -52,10 +52,8 @@ def _message(payload: Mapping[str, Any]) -> dict[str, Any] | None:
         return {"role": payload["role"], "content": [block for block in content if not _injected(block)]}
     if kind in _CALLS:
         given = payload.get("arguments", payload.get("input"))
-        called = {
-            name: payload[name] for name in ("name", "namespace") if name in payload
-        }  # a server's tools share one
-        call = {"type": "tool_use", "id": payload.get("call_id"), "input": given, **called}
+        call = {"type": "tool_use", "id": payload.get("call_id"), "name": payload.get("name"), "input": given}
+        call["namespace"] = payload.get("namespace")  # the tools of a server have one
         return {"role": "assistant", "content": [call]}
     if kind in _RESULTS:
         return {"role": "tool", "tool_call_id": payload.get("call_id"), "content": _output(payload.get("output"))}
