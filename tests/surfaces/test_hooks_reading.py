@@ -4,10 +4,14 @@ import json
 import os
 import time
 from collections.abc import Callable
+from itertools import pairwise
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from memorist import Memory
 from memorist.files.importers import gemini
@@ -145,3 +149,92 @@ def test_what_is_written_while_a_transcript_is_gone_through_is_read_later(
     assert read() == 1
     monkeypatch.setattr(gemini, "_replayed", replayed)
     assert read() == 1
+
+
+# ---------------------------------------------------------------- in steps of any size
+
+AT = "2026-05-06T12:00:00Z"
+TEXTS = st.sampled_from(["Logs go to Loki.", "Grüße 🙂 \U0001f468‍\U0001f469", "a\nb", " ", "x" * 300])
+TOOLS = {
+    "claude-code": ("mcp__memorist__memory_search", "mcp__memory__memory_search"),
+    "codex": ("memorist__memory_get", "memorist_get"),
+    "gemini": ("mcp_memorist_memory_search", "mcp_memory_search"),
+}
+BEGINS = {
+    "codex": {"type": "session_meta", "payload": {"id": "s1", "cwd": "/atlas", "git": {"branch": "main"}}},
+    "gemini": {"sessionId": "s1", "projectHash": "x"},
+}
+PARENT = '{"type": "session_meta", "payload": {"id": "s0", "cwd": "/elsewhere"}}'  # of a fork by Codex
+NO_MESSAGES = st.sampled_from(["{", "7", "", "\ufffd", '{"type": "progress"}', '{"$set": {"summary": "x"}}', PARENT])
+
+
+def by_claude_code(id: str, role: str, text: str, tool: str | None) -> list[dict[str, Any]]:
+    said = json.loads(line(role, text, id, gitBranch=f"branch-{id}"))
+    if tool is None:
+        return [said]
+    use = {"type": "tool_use", "id": f"c{id}", "name": tool, "input": {"query": text}}
+    result = {"type": "tool_result", "tool_use_id": f"c{id}", "content": text}
+    return [said, *(json.loads(line(*each)) for each in (("assistant", [use], f"{id}c"), ("user", [result], f"{id}r")))]
+
+
+def by_codex(id: str, role: str, text: str, tool: str | None) -> list[dict[str, Any]]:
+    said: list[dict[str, Any]] = [{"type": "message", "role": role, "content": [{"type": "input_text", "text": text}]}]
+    if tool is not None:
+        said.append({"type": "function_call", "call_id": f"c{id}", "name": tool, "arguments": json.dumps({"q": text})})
+        said.append({"type": "function_call_output", "call_id": f"c{id}", "output": text})
+    return [{"timestamp": AT, "type": "response_item", "payload": each} for each in said]
+
+
+def by_gemini(id: str, role: str, text: str, tool: str | None) -> list[dict[str, Any]]:
+    said = {"id": id, "timestamp": AT, "type": "user" if role == "user" else "gemini", "content": text}
+    call = {"id": f"c{id}", "name": tool, "args": {"query": text}}
+    again = ({**said, "toolCalls": [each]} for each in (call, {**call, "resultDisplay": text}))
+    return [said] if tool is None else [said, *again]  # a message is written again whenever it changes
+
+
+WRITTEN_BY = {"claude-code": by_claude_code, "codex": by_codex, "gemini": by_gemini}
+
+
+@st.composite
+def transcripts(draw: st.DrawFn, client: str) -> bytes:
+    lines = [json.dumps(BEGINS[client])] if client in BEGINS else []
+    tools = st.none() | st.sampled_from(TOOLS[client])
+    for number in range(draw(st.integers(1, 8))):
+        lines += draw(st.lists(NO_MESSAGES, max_size=1))
+        said = WRITTEN_BY[client](f"m{number}", draw(st.sampled_from(["user", "assistant"])), draw(TEXTS), draw(tools))
+        lines += [json.dumps(each, ensure_ascii=False) for each in said]
+    return ("\n".join(lines) + "\n").encode()
+
+
+def kept_of(client: str, file: Path, parts: list[bytes], seconds: float | None) -> list[Any]:
+    """What is kept of a transcript that grows by these parts."""
+    file.write_bytes(b"")
+    with Memory(":memory:") as memory:
+        capture.note(memory, client, "s1", file, ended=False)
+        for part in parts:
+            with file.open("ab") as more:
+                more.write(part)
+            capture.read_all(capture.recorder(memory), seconds)
+        for _ in range(file.stat().st_size):  # each gets on
+            [known] = captures.known(memory._tools.store, memory.space, memory.home)
+            if known.at_its_end:
+                break
+            capture.read_all(capture.recorder(memory), seconds)
+        turns = memory.list({"kind": "turn"}, limit=100)
+        said = [(turn.number, turn.text, turn.provenance, dict(turn.data)) for turn in turns]
+    return [*said, known.read, known.asked]
+
+
+@pytest.mark.parametrize("client", capture.READ)
+@given(data=st.data())
+def test_it_does_not_matter_in_which_steps_a_transcript_is_read(client: str, data: st.DataObject) -> None:
+    whole = data.draw(transcripts(client))
+    cuts = sorted(data.draw(st.lists(st.integers(0, len(whole)), max_size=8)))
+    parts = [whole[begin:end] for begin, end in pairwise([0, *cuts, len(whole)])]
+    seconds, at_least = data.draw(st.sampled_from([None, 0.0])), data.draw(st.sampled_from([100, 10_000]))
+    with TemporaryDirectory() as folder, pytest.MonkeyPatch.context() as patch:
+        file = Path(folder) / "session-1.jsonl"
+        at_once = kept_of(client, file, [whole], None)
+        patch.setattr(capture, "MESSAGES_AT_ONCE", 2)
+        patch.setattr(capture, "AT_LEAST", at_least)
+        assert kept_of(client, file, parts, seconds) == at_once

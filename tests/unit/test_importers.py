@@ -233,6 +233,13 @@ def test_codex(memory: Memory, brought: Callable[..., Imported]) -> None:
     assert set(brought(as_lines(CODEX)).outcomes) == {"unchanged"}
 
 
+def test_a_fork_of_codex_is_a_session_of_its_own(memory: Memory, brought: Callable[..., Imported]) -> None:
+    """Codex copies what its parent's file begins with, too."""
+    brought(as_lines([codex("session_meta", id="x-2", cwd="/work/fork"), *CODEX]))
+    assert [session.title for session in sessions(memory)] == ["x-2"]
+    assert {(turn.provenance.session, turn.data["folder"]) for turn in all_turns(memory)} == {("x-2", "/work/fork")}
+
+
 # ---------------------------------------------------------------- Gemini
 
 

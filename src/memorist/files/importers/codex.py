@@ -2,7 +2,8 @@
 
 The conversation is in the lines of type `response_item`; `event_msg` repeats it for the screen. Left out is what the
 program put before the user's words (the environment, instructions of the project), what the developer said, and the
-output of commands, reviews and other agents, which it records in the user's name.
+output of commands, reviews and other agents, which it records in the user's name. The first `session_meta` is the
+session's own; a fork has a copy of its parent's behind it.
 """
 
 import re
@@ -35,7 +36,7 @@ def read(values: Values) -> Iterator[Item]:
         payload = line.get("payload")
         if not isinstance(payload, Mapping):
             continue
-        if line.get("type") == "session_meta" and isinstance(payload.get("id"), str):
+        if line.get("type") == "session_meta" and not where and isinstance(payload.get("id"), str):
             session, git = payload["id"], payload.get("git")
             where = {"branch": git.get("branch") if isinstance(git, Mapping) else None, "folder": payload.get("cwd")}
         elif line.get("type") == "response_item":
