@@ -19,6 +19,7 @@ import threading
 import time
 import weakref
 from pathlib import Path
+from traceback import walk_stack
 from types import TracebackType
 from typing import Protocol
 
@@ -97,10 +98,11 @@ class _Fork:
         self.registry.acquire()
         self.coming = True
         alone = self._keep_out(own, until) and own.depth == 0
-        while _are_loading() and time.monotonic() < until:
-            time.sleep(0.001)
         open_still = [each for each in self.watched if not (alone and each.let_go())]
         self.torn = {file for file in map(_file, (each.path for each in open_still)) if file}
+        # Last: closing takes time, in which another thread may begin to load a module.
+        while _are_loading() and time.monotonic() < until:
+            time.sleep(0.001)
 
     def _keep_out(self, own: _Pass, until: float) -> bool:
         """Waits until all other threads are outside and lets none in. Whether that succeeded."""
@@ -165,6 +167,9 @@ def _file(path: Path | None) -> tuple[int, int] | None:
 
 
 def _are_loading() -> bool:
-    """Whether one of these modules is being loaded right now."""
-    late = [module for name, module in list(sys.modules.items()) if name.partition(".")[0] in LOADED_LATE]
+    """Whether another thread is loading one of these modules right now. What this thread loads would never be done, and its
+    locks are the child's."""
+    own = {frame.f_globals.get("__name__") for frame, _ in walk_stack(None) if frame.f_code.co_name == "<module>"}
+    others = [(name, module) for name, module in list(sys.modules.items()) if name not in own]
+    late = [module for name, module in others if name.partition(".")[0] in LOADED_LATE]
     return any(getattr(getattr(module, "__spec__", None), "_initializing", False) for module in late)

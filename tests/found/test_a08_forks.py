@@ -193,6 +193,45 @@ def test_a_module_that_another_thread_is_loading_is_waited_for(
     del sys.modules[name]
 
 
+def test_a_module_that_another_thread_begins_to_load_meanwhile_is_waited_for(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "slow_to_load.py").write_text("import time\ntime.sleep(0.5)\nready = True\n")
+    monkeypatch.setattr(memorist, "__path__", [*memorist.__path__, str(tmp_path)])
+    name = "memorist.slow_to_load"
+    thread = threading.Thread(target=import_module, args=(name,))
+
+    class Opened:
+        path = None
+
+        def let_go(self) -> bool:
+            thread.start()
+            while name not in sys.modules:
+                time.sleep(0.001)
+            return True
+
+        def disown(self) -> None: ...
+
+    opened = Opened()
+    fork.watch(opened)
+    assert forked(lambda: import_module(name)) == 0
+    thread.join()
+    del opened, sys.modules[name]
+
+
+def test_a_module_that_forks_while_it_is_loaded_does_not_wait_for_itself(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """One of a name that the standard library has, too; the same holds for what `site` runs at the start."""
+    (tmp_path / "antigravity.py").write_text("import os\nchild = os.fork()\nif child == 0:\n    os._exit(0)\n")
+    monkeypatch.syspath_prepend(tmp_path)
+    begun = time.monotonic()
+    child = import_module("antigravity").child
+    os.waitpid(child, 0)
+    assert time.monotonic() - begun < fork.LONGEST_FORK / 2
+    del sys.modules["antigravity"]
+
+
 def test_a_child_forked_while_the_rules_for_secrets_are_made_has_its_own() -> None:
     """Before Python 3.12, a cached property has a lock, which the child inherited."""
     begun, rule = threading.Event(), Rule("token", "tok_[a-z]{9}")
