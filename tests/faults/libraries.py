@@ -19,10 +19,8 @@ from memorist.models.pairs import Unstored
 from memorist.text.linear import Expression
 from memorist.upkeep import survey
 
-CHILDREN, LONGEST = (
-    100,
-    2,
-)  # as many as fit into so many seconds: after a fork the linear algebra library starts threads anew
+CHILDREN = 100  # or as many as fit into the time: after a fork the linear algebra library starts threads anew
+LONGEST = 2  # seconds
 PATIENCE = 60  # seconds; a child takes milliseconds, and on a busy machine seconds
 
 
