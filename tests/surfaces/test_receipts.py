@@ -227,6 +227,7 @@ def test_the_doctor_tries_what_an_agent_has_of_ours(cli: Cli, work: Path) -> Non
     ("text", "said"),
     [("raise SystemExit(3)", "its hook ends with 3"), ("print('{}')", "its hook ends with 0"),
      ("import sys\nif 'mcp' in sys.argv: print('no JSON')", "its tools do not answer"),
+     ("import sys\nif 'mcp' in sys.argv: print('[]')", "its tools do not answer"),
      ("pass", "its tools do not answer: it ended"),
      ("import sys\nif 'mcp' in sys.argv: sys.exit('memorist: MCP needs the package mcp')",
       "its tools do not answer: memorist: MCP needs the package mcp")],

@@ -91,7 +91,7 @@ def tools_of(agent: Agent) -> int | str | None:
         return None
     try:
         return _listed(tuple(words))
-    except (OSError, ValueError, LookupError, TypeError) as problem:
+    except (OSError, ValueError, LookupError, TypeError, AttributeError) as problem:
         return f"its tools do not answer: {_short(problem)}"
 
 
