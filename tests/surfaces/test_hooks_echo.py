@@ -106,6 +106,8 @@ def test_what_is_handed_over_has_none_of_it(work: Path) -> None:
     ("client", "given", "kept"),
     [
         ("claude-code", {"command": 'memorist recall "mail"'}, False),
+        ("claude-code", {"command": 'cd "/my work" && memorist recall mail'}, False),
+        ("claude-code", {"command": "cd /work; cat mail; memorist recall mail"}, True),
         ("claude-code", {"command": "cat memorist.md"}, True),
         ("claude-code", {"command": "memorist-fork recall"}, True),
         ("claude-code", {"command": []}, True),

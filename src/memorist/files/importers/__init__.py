@@ -38,7 +38,8 @@ LINES_LOOKED_AT = 40  # lines, or the first element of a list, that are used to 
 HOLDS_A_LIST = re.compile(rb'\s*\{\s*"(results|memories|conversations)"\s*:\s*\[')
 # A tool of ours, as Claude Code, Codex, Gemini CLI and OpenCode call it.
 OUR_TOOLS = re.compile(r"(?:mcp__?)?(?:plugin_memorist_)?memorist_{1,2}memory_\w+")
-OUR_PROGRAM = re.compile(r"\s*memorist\s")  # at the beginning of a shell command, as our skills say it
+# At the beginning of a shell command, as our skills say it; agents often enter a folder first.
+OUR_PROGRAM = re.compile(r"\s*(?:cd\s[^;&|\n]*(?:&&|;|\n)\s*)?memorist\s")
 MOST_ASKED = 20  # calls of ours that may wait for their answers
 CANNOT_BE_STORED = re.compile("[\x00\ud800-\udfff]")
 SHOWN_TITLE = 80  # characters
