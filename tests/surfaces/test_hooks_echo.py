@@ -130,6 +130,12 @@ def test_what_our_program_prints_in_a_shell_is_not_kept(client: str, given: Any,
     assert ("exim" in turns()) is kept
 
 
+def test_a_long_id_is_not_stored() -> None:
+    own = capture.OwnTools([])
+    own.without({"content": [{"type": "tool_use", "id": "x" * 1_000_000, "name": "memorist_memory_get"}]})
+    assert own.asked == []
+
+
 @pytest.mark.parametrize("odd", [None, 7, [], {}, [None], "x"])
 def test_odd_ids_and_names_hide_nothing(odd: Any, work: Path) -> None:
     own = capture.OwnTools([])

@@ -176,7 +176,7 @@ class OwnTools:
         names = (block.get("namespace"), block.get("name"))
         name = "__".join(each.rstrip("_") for each in names if isinstance(each, str))  # Codex may end the first so
         ours = OUR_TOOLS.fullmatch(name) is not None or _runs_us(block.get("input"))
-        if ours and isinstance(block.get("id"), str):
+        if ours and label(block.get("id")):  # a long one would be stored, too
             self.asked = [*self.asked, block["id"]][-MOST_ASKED:]
         return ours
 
