@@ -92,6 +92,30 @@ def test_an_answer_that_comes_with_the_next_reading_is_known_as_ours(work: Path)
     assert turns() == "I ask mcp__memorist__memory_search."
 
 
+def test_an_answer_that_another_reader_came_to_first_is_known_as_ours(
+    work: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file = work.parent / "s1.jsonl"
+    call, answer = claude("mcp__memorist__memory_search", "what serves mail", "The mail server is exim.").splitlines()
+    read_to = capture._read_to
+
+    def read_on(said: str) -> None:
+        with file.open("a") as log:
+            log.write(said + "\n")
+        told("claude-code", "PreCompact", transcript_path=str(file))
+
+    def slowly(*given: Any) -> Any:
+        monkeypatch.setattr(capture, "_read_to", read_to)
+        read_on(answer)
+        return read_to(*given)
+
+    read_on(call)
+    monkeypatch.setattr(capture, "_read_to", slowly)
+    for _ in range(2):
+        read_on('{"type": "progress"}')
+    assert turns() == "I ask mcp__memorist__memory_search."
+
+
 def test_what_is_handed_over_has_none_of_it(work: Path) -> None:
     use: dict[str, Any] = {"type": "tool_use", "id": "t1", "name": "memorist_memory_search", "input": {"query": "mail"}}
     messages = [

@@ -117,18 +117,18 @@ def _read(memory: Memory, capture: Capture, until: float | None, close: bool, si
         for messages, end in _some_at_once(found, tail):
             _ingest(memory, [own.without(each) for each in messages], capture)
             said += len(messages)
-            capture = _read_to(memory, capture, end, asked=own.asked)
+            capture = _read_to(memory, capture, end, own)
             if len(messages) >= MESSAGES_AT_ONCE and _is_over(until):
                 return said, False
     if tail.begin != tail.end != capture.read:  # what came last is not kept, and not read again
-        capture = _read_to(memory, capture, tail.end)
+        capture = _read_to(memory, capture, tail.end, own)
     if close and tail.whole:  # else an agent is waiting
         _close(memory, _uses_counted(memory, capture))
     return said, tail.whole
 
 
-def _read_to(memory: Memory, capture: Capture, place: int, **values: Any) -> Capture:
-    return _changed(memory, capture, read=place, last=captures.mark(capture.path, place), **values)
+def _read_to(memory: Memory, capture: Capture, place: int, own: OwnTools) -> Capture:
+    return _changed(memory, capture, read=place, last=captures.mark(capture.path, place), asked=own.asked)
 
 
 def _is_over(until: float | None) -> bool:
