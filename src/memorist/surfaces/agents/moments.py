@@ -324,9 +324,8 @@ def _shown(memory: Memory, call: _Call) -> Callable[[Record], bool]:
         last = max(before, when.get(record.id, before))
         if record.times.updated <= last:
             return True
-        since = [
-            words for at, words in told if at >= last and len(words) >= len(record.text)
-        ]  # a long text is not read
+        # A text longer than what was told cannot be in it, and is not read.
+        since = [words for at, words in told if at >= last and len(words) >= len(record.text)]
         said = _sentences(record.text) if since else ""
         return any(said in words for words in since)
 
