@@ -169,7 +169,8 @@ def _file(path: Path | None) -> tuple[int, int] | None:
 def _are_loading() -> bool:
     """Whether another thread is loading one of these modules right now. What this thread loads would never be done, and its
     locks are the child's."""
-    own = {frame.f_globals.get("__name__") for frame, _ in walk_stack(None) if frame.f_code.co_name == "<module>"}
+    frames = [frame for frame, _ in walk_stack(sys._getframe())]
+    own = {frame.f_globals.get("__name__") for frame in frames if frame.f_code.co_name == "<module>"}
     others = [(name, module) for name, module in list(sys.modules.items()) if name not in own]
     late = [module for name, module in others if name.partition(".")[0] in LOADED_LATE]
     return any(getattr(getattr(module, "__spec__", None), "_initializing", False) for module in late)
