@@ -572,10 +572,12 @@ def test_a_table_that_cannot_be_told_from_others_is_refused(home: Path) -> None:
     assert file.read_text() == text
 
 
-def test_a_hook_that_somebody_put_beside_ours_stays(home: Path) -> None:
+@pytest.mark.parametrize(
+    "mine", [{"type": "command", "command": "echo mine"}, {"type": "prompt", "prompt": "All done?"}]
+)
+def test_a_hook_that_somebody_put_beside_ours_stays(mine: dict[str, str], home: Path) -> None:
     client, file = CLIENTS["claude-code"], home / ".claude" / "settings.json"
     install.install(client)
-    mine = {"type": "command", "command": "echo mine"}
     file.write_text(splice.append(file.read_text(), ("hooks", "Stop", 0, "hooks"), mine, file))
     uninstall.remove(client)
     assert json.loads(file.read_text()) == {"hooks": {"Stop": [{"hooks": [mine]}]}}

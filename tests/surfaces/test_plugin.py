@@ -16,7 +16,7 @@ import shapes
 from memorist.errors import Refused
 from memorist.surfaces.agents import install, plugin, skills, switches
 from memorist.surfaces.agents.clients import CLIENTS
-from memorist.surfaces.agents.marks import commands_in, is_hook
+from memorist.surfaces.agents.marks import hooks_in, is_hook
 from surfaces.conftest import Cli
 
 NAME = re.compile(r"(?!.*(?:--|\.\.))[a-z0-9](?:[a-z0-9.-]*[a-z0-9])?")
@@ -80,7 +80,7 @@ def test_hooks_are_those_of_an_installation(name: str) -> None:
     hooks, known = DOCUMENTS[f"{name}/hooks/hooks.json"]["hooks"], CLIENTS[name].hooks
     assert known is not None and [*hooks] == [*known.events.values()]
     for event, entries in hooks.items():
-        [command] = [command for entry in entries for command in commands_in(entry)]
+        [command] = [hook["command"] for entry in entries for _, hook in hooks_in(entry)]
         assert is_hook(command, name) and command == f"memorist hook {name} {event} --plugin"
 
 

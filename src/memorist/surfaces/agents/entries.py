@@ -5,9 +5,9 @@ from pathlib import Path
 from typing import Any
 
 from memorist.surfaces.agents import skills, splice
-from memorist.surfaces.agents.changes import FileChange, content_of, editor_of, real_file, text_after
+from memorist.surfaces.agents.changes import content_of, editor_of, real_file, text_in
 from memorist.surfaces.agents.clients import Agent, Hooks, Servers, Slash
-from memorist.surfaces.agents.marks import MEMORIST, is_hook, is_server
+from memorist.surfaces.agents.marks import MEMORIST, hooks_in, is_server, runs_ours
 
 SERVER = "server"  # the name of that entry; the entries of hooks are named after their events
 Place = Hooks | Servers | Slash
@@ -32,20 +32,19 @@ def places_of(client: Agent, project: Path | None) -> dict[Path, tuple[Place, ..
 def entries_in(content: bytes | None, file: Path, client: Agent, of: Sequence[Place]) -> list[str]:
     """Our entries in a file with hooks, servers, or both. A file that is ours has all of its own, in whatever version."""
     found: list[str] = []
-    change = FileChange(file, client.name, None, content)
     for each in of:
         if isinstance(each, Servers):
-            found += [SERVER] if is_server(servers_in(change, each).get(MEMORIST)) else []
+            found += [SERVER] if is_server(servers_in(text_in(content, file), file, each).get(MEMORIST)) else []
         elif isinstance(each, Slash) or each.entry is None:
             found += each.names if MEMORIST.encode() in (content or b"") else ()
         else:
-            there = splice.read(text_after(change), file)
+            there = splice.read(text_in(content, file), file)
             found += [event for event in each.names if ours(there, event, client)]
     return found
 
 
-def servers_in(change: FileChange, servers: Servers) -> Mapping[str, Any]:
-    listed = splice.at(editor_of(change.file).read(text_after(change), change.file), servers.path)
+def servers_in(text: str, file: Path, servers: Servers) -> Mapping[str, Any]:
+    listed = splice.at(editor_of(file).read(text, file), servers.path)
     return listed if isinstance(listed, Mapping) else {}
 
 
@@ -62,17 +61,11 @@ def ours(found: Any, event: str, client: Agent) -> list[str]:
 def ours_with_places(found: Any, event: str, client: Agent) -> Iterator[tuple[tuple[splice.Step, ...], str]]:
     """The same, each with its place."""
     for number, entry in enumerate(listed(found, event)):
-        inner = entry.get("hooks") if isinstance(entry, Mapping) else None
-        hooks = enumerate(inner if isinstance(inner, list) else [])
-        for place, hook in ((), entry), *((("hooks", at), hook) for at, hook in hooks):
-            if runs_ours(hook, client):
+        for place, hook in hooks_in(entry):
+            if isinstance(hook, Mapping) and runs_ours(hook, client.name):
                 yield ("hooks", event, number, *place, "command"), hook["command"]
 
 
 def listed(found: Any, event: str) -> list[Any]:
     entries = splice.at(found, ("hooks", event))
     return entries if isinstance(entries, list) else []
-
-
-def runs_ours(hook: Any, client: Agent) -> bool:
-    return isinstance(hook, Mapping) and is_hook(hook.get("command"), client.name)

@@ -22,6 +22,7 @@ from memorist.surfaces.agents.entries import SERVER, ours, ours_with_places, own
 from memorist.surfaces.agents.marks import (
     MEMORIST,
     hook_by_name,
+    hook_command,
     is_gone,
     is_server,
     server_by_name,
@@ -78,7 +79,7 @@ def _unchanged(file: Path, client: Agent, project: Path | None) -> FileChange:
     if content is not None and is_read_only(real):
         yours = f"a server that runs `{MEMORIST} mcp`"
         if client.hooks is not None:
-            yours += f", and at {', '.join(client.hooks.events.values())} a hook that runs `{MEMORIST} hook {client.name} EVENT`"
+            yours += f", and at {', '.join(client.hooks.events.values())} a hook that runs `{hook_command(client.name, 'EVENT')}`"
         raise Refused(f"{real} is read-only; make it writable, or add yourself {yours}")
     return FileChange(real, client.name, content, content)
 
@@ -105,7 +106,8 @@ def _with_hooks(change: FileChange, hooks: Hooks, client: Agent, known: Book) ->
     removed = [event for event in hooks.names if not there[event] and known.has(change.file, event)]
     for moment, event in hooks.events.items():
         if not there[event] and event not in removed and hooks.entry is not None:
-            text = splice.append(text, ("hooks", event), hooks.entry(_command(client, event), moment), change.file)
+            entry = hooks.entry(hook_command(client.name, event), moment)
+            text = splice.append(text, ("hooks", event), entry, change.file)
             added.append(event)
     after = text.encode() if added != list(change.entries) else change.after
     told = (*change.told, *_not_put_in(change.file, client, there, removed))
@@ -116,10 +118,6 @@ def _with_head(text: str, found: Any, hooks: Hooks, file: Path) -> str:
     if hooks.head is None or not isinstance(found, Mapping) or hooks.head[0] in found:
         return text
     return splice.put(text, (hooks.head[0],), hooks.head[1], file)
-
-
-def _command(client: Agent, event: str) -> str:
-    return f"{MEMORIST} hook {client.name} {event}"
 
 
 def _with_hooks_by_name(text: str, hooks: Hooks, client: Agent, file: Path) -> tuple[str, Any, list[str]]:
@@ -137,7 +135,7 @@ def _with_hooks_by_name(text: str, hooks: Hooks, client: Agent, file: Path) -> t
 
 def _not_put_in(file: Path, client: Agent, there: Mapping[str, Sequence[str]], removed: Sequence[str]) -> Iterator[str]:
     """Why hooks are not added, unless they are simply there already: one line for all events of a kind."""
-    others = {event: each for event, commands in there.items() for each in commands if each != _command(client, event)}
+    others = {event: each for event in there for each in there[event] if each != hook_command(client.name, event)}
     if others:
         runs = f"{file} runs another {MEMORIST} at {', '.join(others)} ({next(iter(others.values()))})"
         yield f"{runs}; it stays; uninstall, then install puts ours in"
@@ -147,7 +145,7 @@ def _not_put_in(file: Path, client: Agent, there: Mapping[str, Sequence[str]], r
 
 
 def _with_server(change: FileChange, servers: Servers, client: Agent, project: Path | None, known: Book) -> FileChange:
-    there = servers_in(change, servers).get(MEMORIST)
+    there = servers_in(text_after(change), change.file, servers).get(MEMORIST)
     if there is not None:
         return _renewed(change, servers, there)
     if known.has(change.file, SERVER):

@@ -7,7 +7,7 @@ them to another program, or that goes on with another command, is somebody else'
 
 import re
 import shutil
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -32,6 +32,11 @@ _VERBS = ("run", "tool")  # of launchers
 def words_of(command: str) -> list[str]:
     """The words of a command, without quotes."""
     return [re.sub(r"""["']|\\(?= )""", "", word) for word in _WORD.findall(command)]
+
+
+def hook_command(client: str, event: str) -> str:
+    """A hook of ours as we write it."""
+    return f"{MEMORIST} hook {client} {event}"
 
 
 def sets_variable(word: str) -> bool:
@@ -76,13 +81,19 @@ def is_server(entry: object) -> bool:
     return at is not None and words[at.stop] == "mcp"
 
 
-def commands_in(entry: object) -> list[str]:
-    """The commands that an entry of an event runs, in either format."""
+def hooks_in(entry: object) -> Iterator[tuple[tuple[str | int, ...], object]]:
+    """The hooks of an entry of an event, each with its place in it. In some formats the entry itself is the hook."""
     if not isinstance(entry, Mapping):
-        return []
+        return
     inner = entry.get("hooks")
-    each = [entry, *(inner if isinstance(inner, list) else [])]
-    return [hook["command"] for hook in each if isinstance(hook, Mapping) and isinstance(hook.get("command"), str)]
+    if "command" in entry:
+        yield (), entry
+    for number, hook in enumerate(inner if isinstance(inner, list) else []):
+        yield ("hooks", number), hook
+
+
+def runs_ours(hook: object, client: str) -> bool:
+    return isinstance(hook, Mapping) and is_hook(hook.get("command"), client)
 
 
 def server_words(entry: object) -> list[str]:

@@ -25,7 +25,7 @@ from memorist.errors import Refused, unavailable
 from memorist.files import whole
 from memorist.surfaces.agents import skills
 from memorist.surfaces.agents.clients import CLIENTS, DESK, STDIO, Agent
-from memorist.surfaces.agents.marks import MEMORIST
+from memorist.surfaces.agents.marks import MEMORIST, hook_command
 from memorist.surfaces.cli.hook import FLAG
 
 TOLD_IN_SHORT = "A memory for coding agents: what was decided and learned in a project, on this machine, in one file."
@@ -175,7 +175,7 @@ def _hooks(agent: Agent) -> dict[str, Any]:
     assert agent.hooks is not None and agent.hooks.entry is not None
     return {
         "hooks": {
-            event: [agent.hooks.entry(f"{MEMORIST} hook {agent.name} {event} {FLAG}", moment)]
+            event: [agent.hooks.entry(f"{hook_command(agent.name, event)} {FLAG}", moment)]
             for moment, event in agent.hooks.events.items()
         }
     }

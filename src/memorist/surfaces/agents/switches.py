@@ -12,7 +12,7 @@ from typing import Any
 from memorist.errors import Invalid
 from memorist.surfaces.agents import splice
 from memorist.surfaces.agents.clients import CLIENTS, Agent, Hooks, Servers
-from memorist.surfaces.agents.marks import MEMORIST, commands_in, is_hook
+from memorist.surfaces.agents.marks import MEMORIST, hooks_in, runs_ours
 
 
 def plugin_of(agent: Agent) -> str | None:
@@ -35,7 +35,7 @@ def in_settings(client: str, event: str) -> bool:
         return False
     entries = splice.at(read(agent.file(agent.hooks, None)), ("hooks", event))
     always = [entry for entry in entries if _at_every(entry)] if isinstance(entries, list) else []
-    return any(is_hook(command, client) for entry in always for command in commands_in(entry))
+    return any(runs_ours(hook, client) for entry in always for _, hook in hooks_in(entry))
 
 
 def _at_every(entry: object) -> bool:

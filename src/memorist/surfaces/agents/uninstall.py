@@ -18,8 +18,8 @@ from memorist.surfaces.agents import splice
 from memorist.surfaces.agents.book import Book, Installed, digest, perform
 from memorist.surfaces.agents.changes import FileChange, content_of, editor_of, is_read_only, is_toml
 from memorist.surfaces.agents.clients import Agent, Hooks, Servers, Slash
-from memorist.surfaces.agents.entries import Place, entries_in, listed, own_text, places_of, runs_ours, servers_in
-from memorist.surfaces.agents.marks import MEMORIST, is_server
+from memorist.surfaces.agents.entries import Place, entries_in, listed, own_text, places_of, servers_in
+from memorist.surfaces.agents.marks import MEMORIST, hooks_in, is_server, runs_ours
 
 
 def removal(client: Agent, project: Path | None = None) -> list[FileChange]:
@@ -142,17 +142,16 @@ def _without_holder(text: str, path: tuple[str, ...], file: Path, holders: Seque
 def _to_take(entries: list[Any], event: str, client: Agent) -> Iterator[tuple[splice.Step, ...]]:
     """Our entries of an event, the last one first; if somebody added a hook to an entry, only our hook in it."""
     for number, entry in reversed([*enumerate(entries)]):
-        inner = entry.get("hooks") if isinstance(entry, Mapping) else None
-        hooks = inner if isinstance(inner, list) else []
-        ours = [at for at, hook in enumerate(hooks) if runs_ours(hook, client)]
-        if runs_ours(entry, client) or (ours and len(ours) == len(hooks)):
+        hooks = [*hooks_in(entry)]
+        ours = [place for place, hook in hooks if runs_ours(hook, client.name)]
+        if () in ours or (ours and len(ours) == len(hooks)):
             yield "hooks", event, number
         else:
-            yield from (("hooks", event, number, "hooks", at) for at in reversed(ours))
+            yield from (("hooks", event, number, *place) for place in reversed(ours))
 
 
 def _without_server(text: str, servers: Servers, file: Path, holders: Sequence[str] | None) -> str:
-    if not is_server(servers_in(FileChange(file, "", None, text.encode()), servers).get(MEMORIST)):
+    if not is_server(servers_in(text, file, servers).get(MEMORIST)):
         return text
     text = editor_of(file).take(text, (*servers.path, MEMORIST), file)
     return text if is_toml(file) else _without_holder(text, servers.path, file, holders)
