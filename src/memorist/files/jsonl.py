@@ -12,14 +12,13 @@ themselves.
 """
 
 import json
-from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict
 from datetime import datetime
 from hashlib import blake2b
 from typing import Any, get_args
 
-from memorist import __version__, checks
+from memorist import __version__, checks, strict_json
 from memorist.errors import Invalid, StoreTooNew
 from memorist.files.markdown import Entry
 from memorist.files.streams import LONGEST_LINE, Damaged, Stream, lines
@@ -27,6 +26,7 @@ from memorist.lazy import dataclass
 from memorist.records import LIVING, Counters, Draft, Link, Origin, Record, Status, Trust, utc
 from memorist.remember.bring import Exported, as_exported, link_of
 from memorist.remember.gate import IS_ID
+from memorist.strict_json import NotStrict
 from memorist.text.visible import quoted
 
 VERSION = 2
@@ -199,30 +199,15 @@ def parsed(line: bytes | None, longest: int | None = None) -> Any:
     if line is None or (longest is not None and len(line) > longest):
         raise Damaged(f"has too many bytes; {longest or LONGEST_LINE:,} are allowed")
     try:
-        return json.loads(line.decode(), object_pairs_hook=_no_key_twice, parse_constant=_no_number)
+        return strict_json.loads(line.decode())
+    except NotStrict as problem:
+        raise Damaged(str(problem)) from problem
     except UnicodeDecodeError as problem:
         raise Damaged(f"is not UTF-8: byte 0x{line[problem.start]:02x} at offset {problem.start:,}") from problem
     except RecursionError as problem:
         raise Damaged("is nested too deeply") from problem
     except ValueError as problem:
         raise Damaged(f"is not JSON: {problem}") from problem
-
-
-def decoder() -> json.JSONDecoder:
-    """As strict as `parsed`, for one value after another."""
-    return json.JSONDecoder(object_pairs_hook=_no_key_twice, parse_constant=_no_number)
-
-
-def _no_key_twice(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    found = dict(pairs)
-    if len(found) != len(pairs):
-        counted = Counter(name for name, _ in pairs)
-        raise Damaged(f"has the key {quoted(next(name for name in counted if counted[name] > 1))} twice")
-    return found
-
-
-def _no_number(said: str) -> None:
-    raise Damaged(f"holds {said}, which is not a number")
 
 
 def _part(value: Mapping[str, Any], file: str, number: int) -> Entry | Link:

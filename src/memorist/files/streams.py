@@ -11,7 +11,6 @@ packed size.
 """
 
 import codecs
-import json
 import os
 import re
 import stat
@@ -30,6 +29,7 @@ from typing import IO, Any
 
 from memorist.errors import Invalid
 from memorist.files.sources import Source, moment, opened
+from memorist.strict_json import DECODER, NotStrict
 
 BLOCK = 1 << 20  # bytes
 LONGEST_LINE = 8 << 20  # bytes: the longest text, every character of it escaped, and its labels
@@ -148,7 +148,7 @@ def _utf8(blocks: Iterator[bytes]) -> Iterator[bytes]:
 # ---------------------------------------------------------------- elements
 
 
-def elements(stream: Stream, decoder: json.JSONDecoder) -> Iterator[tuple[int, Any]]:
+def elements(stream: Stream) -> Iterator[tuple[int, Any]]:
     """The elements of a JSON array, or of the array that an object begins with, one at a time. An unreadable element
     ends it, because nobody can tell where the next one begins."""
     text = _Text(stream)
@@ -156,7 +156,7 @@ def elements(stream: Stream, decoder: json.JSONDecoder) -> Iterator[tuple[int, A
     number = 0
     while text.more():
         number += 1
-        yield number, text.value(decoder, number)
+        yield number, text.value(number)
 
 
 class _Text:
@@ -187,16 +187,18 @@ class _Text:
             raise Damaged("ends in the middle of its list, so it is truncated")
         return here != "]"
 
-    def value(self, decoder: json.JSONDecoder, number: int) -> Any:
+    def value(self, number: int) -> Any:
         wanted = BLOCK
         while True:
             try:
-                value, end = decoder.raw_decode(self._left, self._at)
+                value, end = DECODER.raw_decode(self._left, self._at)
                 if end < len(self._left) or self._over:  # else a number may go on
                     self._at = end
                     return value
             except RecursionError as problem:
                 raise Damaged(f"its element {number:,} is nested too deeply") from problem
+            except NotStrict as problem:
+                raise Damaged(f"its element {number:,} {problem}") from problem
             except ValueError as problem:
                 if self._over:
                     raise Damaged(f"its element {number:,} is not JSON, or is truncated") from problem

@@ -18,17 +18,18 @@ import types
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import fields, is_dataclass
 from datetime import date, datetime
-from functools import cache, partial
+from functools import cache
 from os import PathLike
 from pathlib import Path
 from types import NoneType
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Union, cast, get_args, get_origin, get_type_hints
 
-from memorist import errors
+from memorist import errors, strict_json
 from memorist.commands import ARGUMENTS, SESSION_PARTS, VERBS, meaning
 from memorist.errors import Invalid, MemoristError, NotFound, OutOfScope, StoreUnavailable, meant, unavailable
 from memorist.kinds import KEPT_BY
 from memorist.store.room import DiskLow
+from memorist.strict_json import NotStrict
 from memorist.text.visible import quoted
 
 if TYPE_CHECKING:
@@ -326,7 +327,7 @@ def parsed(text: str | bytes, what: str, depth: int = DEPTH) -> Any:
     """The value of a JSON text. Nothing in it is guessed: each name once, no NaN, no depth without end. `what` it is called
     in a refusal."""
     try:
-        found = json.loads(text, object_pairs_hook=partial(_each_once, what), parse_constant=_no_constant)
+        found = strict_json.loads(text)
     except RecursionError as problem:
         raise TurnedAway("malformed", f"{what} is nested more than {depth} levels deep; flatten it") from problem
     except UnicodeDecodeError as problem:
@@ -334,23 +335,14 @@ def parsed(text: str | bytes, what: str, depth: int = DEPTH) -> Any:
         raise TurnedAway("malformed", said) from problem
     except json.JSONDecodeError as problem:
         raise TurnedAway("malformed", f"{what} is no JSON: {str(problem)[:120]}") from problem
+    except NotStrict as problem:
+        raise TurnedAway(
+            "malformed", f"{what} {problem}; say each thing once, and numbers as JSON has them"
+        ) from problem
     except ValueError as problem:  # the only other ValueError that JSON can cause
         raise TurnedAway("malformed", f"{what} holds a number with too many digits; shorten it") from problem
     _must_be_flat(found, what, depth)
     return found
-
-
-def _each_once(what: str, pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    found = dict(pairs)
-    if len(found) < len(pairs):
-        names = [name for name, _ in pairs]
-        twice = next(name for name in names if names.count(name) > 1)
-        raise TurnedAway("malformed", f"{what} names {twice[:60]!r} twice in one object; name it once")
-    return found
-
-
-def _no_constant(name: str) -> Any:
-    raise TurnedAway("malformed", f"{name} is no number of JSON")
 
 
 def _must_be_flat(value: Any, what: str, depth: int) -> None:

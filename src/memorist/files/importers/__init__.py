@@ -22,7 +22,7 @@ from typing import Any, NamedTuple, Protocol
 
 from memorist import checks
 from memorist.errors import Invalid
-from memorist.files.jsonl import Flaw, Part, decoder, parsed
+from memorist.files.jsonl import Flaw, Part, parsed
 from memorist.files.markdown import Entry
 from memorist.files.streams import Damaged, Stream, elements, lines
 from memorist.lazy import dataclass
@@ -115,7 +115,7 @@ class Values:
     def _read(self) -> Iterator[tuple[int, Mapping[str, Any]]]:
         head = self.stream.head().lstrip()
         if head.startswith(b"[") or HOLDS_A_LIST.match(head):
-            return self._checked(elements(self.stream, decoder()))
+            return self._checked(elements(self.stream))
         if self._is_lines:
             return self._lines()
         return self._checked(iter([(1, parsed(self.stream.whole()))]))

@@ -19,6 +19,7 @@ from dataclasses import field
 from pathlib import Path
 from typing import Any
 
+from memorist import strict_json
 from memorist.errors import Invalid, Refused
 from memorist.lazy import dataclass
 
@@ -53,23 +54,9 @@ def read(text: str, file: Path) -> Any:
     """The value of such a file. Most have neither comments nor errors, and an agent's own may have 65 MB: those are read
     quickly."""
     try:
-        return _PLAIN.decode(text.removeprefix(BYTE_ORDER_MARK))
+        return strict_json.loads(text.removeprefix(BYTE_ORDER_MARK))
     except (ValueError, RecursionError):
         return _scanned(text, file).value
-
-
-def _of_different_names(members: list[tuple[str, Any]]) -> dict[str, Any]:
-    found = dict(members)
-    if len(found) < len(members):
-        raise ValueError("a name is there twice")
-    return found
-
-
-def _no_constant(name: str) -> Any:
-    raise ValueError(f"{name} is Python's")
-
-
-_PLAIN = json.JSONDecoder(object_pairs_hook=_of_different_names, parse_constant=_no_constant)
 
 
 def at(found: Any, path: Sequence[str]) -> Any:
