@@ -87,6 +87,11 @@ def iso(given: date) -> str:
     return utc(given).isoformat() if isinstance(given, datetime) else given.isoformat()
 
 
+def minute(moment: datetime) -> str:
+    """A time as people are shown it."""
+    return f"{moment.astimezone(UTC).replace(tzinfo=None).isoformat(' ', 'minutes')} UTC"
+
+
 def zoned(given: Moment, what: str = "a time") -> datetime:
     """The time as given if it is a datetime with a zone, else in UTC."""
     return given if isinstance(given, datetime) and given.utcoffset() is not None else utc(given, what)

@@ -64,7 +64,7 @@ def test_every_conversation_is_listed_and_an_imported_one_by_its_title_and_day(c
     rows = {row[0]: row for row in (line.split("\t") for line in cli.inside("session", "list").out.splitlines())}
     assert sorted(rows) == ["conv-1", "mon2", "tue"]
     assert rows["mon2"][1:3] == ["unopened", "1"] and rows["tue"][1:3] == ["open", "1"]
-    assert rows["conv-1"][6] == "Berth fees" and rows["conv-1"][3].startswith("2023-11-1")
+    assert rows["conv-1"][6] == "Berth fees" and rows["conv-1"][3] == "2023-11-14 22:13 UTC"
     assert "mon2" not in cli.inside("session", "list", "--state", "open").out
 
 

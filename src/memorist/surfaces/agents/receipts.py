@@ -12,6 +12,7 @@ from typing import Any
 from memorist.errors import MemoristError, StoreDamaged
 from memorist.memory import Memory
 from memorist.project import repository_root
+from memorist.records import minute
 from memorist.remember.edit import is_told_to, use_key
 from memorist.store import captures
 from memorist.store.nouns import Diagnosis, Receipt
@@ -139,7 +140,7 @@ def _off(agent: Agent, entries: set[str], plugin: str | None) -> tuple[str, str]
 def _last(line: Receipt | None) -> str:
     if line is None:
         return "it was told nothing here yet"
-    return f"last told {line.tokens:,} tokens at {line.at.replace(tzinfo=None).isoformat(' ', 'minutes')} UTC"
+    return f"last told {line.tokens:,} tokens at {minute(line.at)}"
 
 
 def _problem(of: Callable[[str], bool], since: datetime | None) -> str | None:

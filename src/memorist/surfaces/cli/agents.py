@@ -15,6 +15,7 @@ from typing import Any
 from memorist import checks
 from memorist.errors import Invalid, MemoristError, meant
 from memorist.project import repository_root
+from memorist.records import minute
 from memorist.surfaces.agents import install as lines_in
 from memorist.surfaces.agents import switches
 from memorist.surfaces.agents import uninstall as lines_out
@@ -223,8 +224,8 @@ def receipts(place: Place, limit: int = 20) -> int:
         aside("no agent was told anything here; `memorist install` shows which agents have this memory")
     rows = [
         (
-            f"{each['at'].replace(tzinfo=None).isoformat(' ', 'minutes')} UTC", each["client"], each["session"] or "",
-            each["moment"], f"{each['tokens']:,}", _marks(each["ids"]), _marks(each["used"]),
+            minute(each["at"]), each["client"], each["session"] or "", each["moment"], f"{each['tokens']:,}",
+            _marks(each["ids"]), _marks(each["used"]),
         )
         for each in told
     ]  # fmt: skip

@@ -4,14 +4,13 @@ Each command opens the session, does its part and leaves it open, so a conversat
 shell. It ends with `session close`, or by itself after fifteen minutes without a command.
 """
 
-from datetime import datetime
 from functools import partial
 from typing import Any
 
 from memorist.commands import ARGUMENTS, meaning
 from memorist.errors import NotFound
 from memorist.memory import Memory
-from memorist.records import Outcome, Record, Report
+from memorist.records import Outcome, Record, Report, minute
 from memorist.remember.gate import scope_of
 from memorist.remember.promotion import WAITS
 from memorist.store.where import Order
@@ -43,7 +42,7 @@ def _row(memory: Memory, record: Record) -> tuple[str, ...]:
     about = record.text.removeprefix(f"Session {record.title} of {agent}: ") if brought else ""
     moment = record.times.at if brought else record.times.updated
     state, turns = str(said.get("state", "unopened")), _turns(memory, str(record.title), record.scope)
-    return str(record.title), state, turns, _minute(moment), agent, said.get("parent") or "", about
+    return str(record.title), state, turns, minute(moment), agent, said.get("parent") or "", about
 
 
 def _unopened(memory: Memory, limit: int) -> list[tuple[str, ...]]:
@@ -56,17 +55,13 @@ def _unopened(memory: Memory, limit: int) -> list[tuple[str, ...]]:
             name = str(turn.provenance.session)
             last = last.also("session", "ne", name)
             if not memory.count({"kind": "session", "session": name}):
-                moment, agent = _minute(turn.times.updated), turn.provenance.agent or ""
+                moment, agent = minute(turn.times.updated), turn.provenance.agent or ""
                 rows.append((name, "unopened", _turns(memory, name, turn.scope), moment, agent, "", ""))
     return rows
 
 
 def _turns(memory: Memory, session: str, scope: str) -> str:
     return f"{memory.count({'session': session, 'kind': 'turn', 'scope': scope}):,}"
-
-
-def _minute(moment: datetime) -> str:
-    return moment.astimezone().strftime("%Y-%m-%d %H:%M")
 
 
 def show_session(place: Place, session: str, limit: int = SHOWN_TURNS, user: str | None = None) -> int:

@@ -14,7 +14,20 @@ from memorist.access import EVERY_PROJECT
 from memorist.commands import EVENTS
 from memorist.lazy import dataclass
 from memorist.noun import plain
-from memorist.records import Context, Event, Hit, Link, Outcome, Recall, Record, Report, State, counted, memories
+from memorist.records import (
+    Context,
+    Event,
+    Hit,
+    Link,
+    Outcome,
+    Recall,
+    Record,
+    Report,
+    State,
+    counted,
+    memories,
+    minute,
+)
 from memorist.store.nouns import parts
 from memorist.surfaces import settings
 from memorist.surfaces.cli.screen import Screen, aside, one_line, safe
@@ -279,10 +292,10 @@ def _facts(record: Record) -> list[tuple[str, str]]:
         "said as": said.snippet,
         "confidence because": grounds(record),
         "season": record.season,
-        "happened": _minute(times.at),
-        "stored": _minute(times.created),
-        "holds from": times.valid_from and _minute(times.valid_from),
-        "holds until": times.valid_to and _minute(times.valid_to),
+        "happened": minute(times.at),
+        "stored": minute(times.created),
+        "holds from": times.valid_from and minute(times.valid_from),
+        "holds until": times.valid_to and minute(times.valid_to),
         "superseded by": record.superseded_by,
     }
     return [(name, value) for name, value in facts.items() if value]
@@ -382,7 +395,7 @@ def _aliases(result: Result, screen: Screen) -> None:
 
 def _events(result: Result, screen: Screen) -> None:
     events: Sequence[Event] = result.value
-    rows = [(str(e.seq), _minute(e.at), e.verb, _who(e), e.because or "", e.batch) for e in events]
+    rows = [(str(e.seq), minute(e.at), e.verb, _who(e), e.because or "", e.batch) for e in events]
     screen.rows(("event", "when", "what", "who", "because", "batch"), rows)
 
 
@@ -391,8 +404,7 @@ def _log(result: Result, screen: Screen) -> None:
     known = by_id(result.memory, (event.record for event in events))
     numbers = {id: f"[id:{record.number}]" for id, record in known.items()}
     rows = [
-        (str(e.seq), _minute(e.at), numbers.get(e.record, ""), e.verb, _who(e), e.because or "", e.batch)
-        for e in events
+        (str(e.seq), minute(e.at), numbers.get(e.record, ""), e.verb, _who(e), e.because or "", e.batch) for e in events
     ]
     screen.rows(("event", "when", "memory", "what", "who", "because", "batch"), rows)
     if not events:
@@ -407,7 +419,7 @@ def _asked(result: Result, screen: Screen) -> None:
     found = _injected(told, result.memory) if told["in_prompt"] else memories(told["results"])
     found += f" for: {told['query']}" if told["query"] else ""
     who = f"{told['actor']} through {told['surface']}"
-    screen.rows((), [("", _minute(told["at"]), "", result.verb, who, found, told["receipt"])])
+    screen.rows((), [("", minute(told["at"]), "", result.verb, who, found, told["receipt"])])
 
 
 SHORT_SESSION = 8  # characters that tell one session from another
@@ -513,7 +525,7 @@ def _reviewed(result: Result, screen: Screen) -> None:
         return _decided(result, screen)
     questions: Sequence[Pending] = result.value
     said = [each.summary + (f" ({each.danger})" if each.danger else "") for each in questions]
-    rows = [(q.id, _minute(q.at), q.actor, what, q.because) for q, what in zip(questions, said, strict=True)]
+    rows = [(q.id, minute(q.at), q.actor, what, q.because) for q, what in zip(questions, said, strict=True)]
     screen.rows(("question", "asked", "by", "what", "because"), rows)
     how = "`memorist review ID --decide approve` does it, `--decide deny` drops it; the ID `all` means all of them"
     aside(how if questions else "nothing waits for a decision")
@@ -624,10 +636,6 @@ def _mark(number: int, screen: Screen) -> str:
 
 def _day(moment: datetime) -> str:
     return moment.date().isoformat()
-
-
-def _minute(moment: datetime) -> str:
-    return f"{moment.replace(tzinfo=None).isoformat(' ', 'minutes')} UTC"
 
 
 _SHOWN: Mapping[str, Callable[[Result, Screen], None]] = {
