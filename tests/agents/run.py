@@ -456,10 +456,11 @@ def wait_for(happened: Callable[[], object]) -> None:
 
 
 def written(scene: Scene, said: str) -> list[str]:
-    """The files of the client that have it."""
+    """The files of the client that have it as a message: Claude Code first writes that a prompt waits, and then the prompt."""
     files = chain(*(scene.home.rglob(f"*{end}") for end in (".jsonl", ".json", ".db", ".db-wal")))
     own = (file for file in files if "memorist" not in str(file.relative_to(scene.home)))
-    return [file.name for file in own if said.encode() in (_content(file) or b"")]
+    lines = ((file.name, line) for file in own for line in (_content(file) or b"").split(b"\n"))
+    return [name for name, line in lines if said.encode() in line and b'"queue-operation"' not in line]
 
 
 def with_a_server(scene: Scene) -> None:
