@@ -1,17 +1,23 @@
 """What the golden suite may use of memorist. This file alone knows public names, arguments, routes and options: when one of
 them changes, it changes here and nowhere else. Tests speak in the verbs below, and look only at results and error classes."""
 
+import http.client
 import json
-from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager
-from dataclasses import replace
+import os
+import subprocess
+import sys
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from operator import attrgetter
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote, urlencode
 
 import memorist
 from memorist import designs, errors, seeds
+from memorist.seeds.items import ContextItem
 from memorist.testing import START, HashEmbedder, MovableClock, ScriptedChat
 
 Clock, Words, Script, BEGIN = MovableClock, HashEmbedder, ScriptedChat, START
@@ -100,10 +106,10 @@ def promoting(base: str, mode: str, preset: str = "balanced") -> Any:
 
 
 def retaining(base: str, **values: Any) -> Any:
-    """A design whose upkeep keeps at most that many: max_items, or max_bytes."""
+    """A design that keeps at most that much, max_items or max_bytes, and tidies up only when it is told to."""
     found = designs.DESIGNS[base]
-    jobs = [job for job in found.upkeep if all(hasattr(job, name) for name in values)]
-    return replace(found, upkeep=tuple(replace(job, **values) for job in jobs))
+    jobs = [replace(job, **values) if all(hasattr(job, name) for name in values) else job for job in found.upkeep]
+    return replace(found, upkeep=tuple(jobs), due=type(found.due)())
 
 
 class Lib:
@@ -200,8 +206,229 @@ def seed(name: str, lib: Lib, *more: Any, **options: Any) -> Any:
     return getattr(seeds, name)(lib.memory, *more, **options)
 
 
+def slash(lib: Lib, line: str) -> str:
+    """A command of the curated design, as it is typed in a chat."""
+    return str(seeds.curated.slash(lib.memory, line).text)
+
+
+def item_of(payload: Any, *more: Any, **fields: Any) -> Any:
+    """An item of the first founding document, for the tools of `seed("tiers", …)`."""
+    return ContextItem(payload, *more, **fields)
+
+
 def at(*parts: int) -> datetime:
     return datetime(*parts, tzinfo=UTC)  # type: ignore[misc, arg-type]
 
 
 # ---- outside
+
+PROGRAM = (sys.executable, "-m", "memorist")
+LONG = 60.0  # seconds after which something hangs
+ENDS = "done error invalid not_found out_of_scope refused conflict unavailable damaged too_new no_model waits".split()
+CODES = {
+    "store_unavailable": "unavailable",
+    "store_damaged": "damaged",
+    "ambiguous": "not_found",
+    "malformed": "invalid",
+}
+COMMANDS = {"narrate": "narrative add", "add_task": "task add", "move_task": "task move", "tasks": "task list",
+            "projects": "project list", "sessions": "session list", "turn": "session turn", "close": "session close",
+            "turns": "session show", "add_key": "key add", "remove_key": "key remove", "rotate_key": "key rotate"}  # fmt: skip
+OPTIONS = {"pinned": "--pin", "tags": "--tag", "files": "--file", "kinds": "--kind", "projects": "--project",
+           "everything": "--all"}  # fmt: skip
+ONE = "/memories/{id}"
+READ = "count log timeline audit status projects tasks sessions conflicts gaps export".split()  # others are POST
+ROUTES = {
+    "remember": "POST /memories", "remember_many": "POST /memories/batch", "revise": f"PATCH {ONE}", "get": f"GET {ONE}",
+    "forget": f"DELETE {ONE}", "pin": f"POST {ONE}/pin", "tag": f"POST {ONE}/tags", "feedback": f"POST {ONE}/feedback",
+    "restore": f"POST {ONE}/restore", "links": f"GET {ONE}/links", "related": f"GET {ONE}/related", "list": "GET /memories",
+    "history": f"GET {ONE}/history", "link": "POST /links", "forget_all": "POST /forget", "waiting": "GET /review",
+    "add_task": "POST /tasks", "turn": "POST /sessions/{session}/turns", "turns": "GET /sessions/{session}/turns",
+    "close": "POST /sessions/{session}/close", "receipt": "GET /receipts/{id}", "used": "POST /receipts/{receipt}/used",
+}  # fmt: skip
+TOOLS = {"remember": "memory_add", "recall": "memory_search", "revise": "memory_update", "turn": "memory_session_turn"}
+EVENTS = {"claude-code": {"start": "SessionStart", "prompt": "UserPromptSubmit", "compact": "PreCompact", "end": "SessionEnd"},
+          "codex": {"start": "SessionStart", "prompt": "UserPromptSubmit", "compact": "PreCompact"},
+          "gemini": {"start": "SessionStart", "prompt": "BeforeAgent", "compact": "PreCompress", "end": "SessionEnd"}}  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What any door said: `error` is empty, or one of ENDS; `data` is what a program reads of it."""
+
+    error: str
+    data: Any
+    text: str
+    status: int = 0
+    headers: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def number(self) -> int:
+        return int((self.data.get("record") or {}).get("number") or self.data["id"])
+
+    @property
+    def texts(self) -> list[str]:
+        """The memories in it, in their order."""
+        rows = self.data if isinstance(self.data, list) else self.data.get("hits") or self.data.get("memories") or []
+        return [str((row.get("record") or row)["text"]) for row in rows]
+
+
+def parsed(said: str) -> Any:
+    try:
+        return json.loads(said)
+    except ValueError:
+        return said
+
+
+@dataclass(frozen=True)
+class Shell:
+    """`shell("remember", "text", kind="fact")` runs the program in a folder; `shell.person(…)` does so at a terminal."""
+
+    folder: Path
+    environment: Mapping[str, str] = field(default_factory=dict)
+
+    def words(self, verb: str, *given: object, **options: Any) -> list[str]:
+        words = [*COMMANDS.get(verb, verb.replace("_", "-")).split()]
+        for name, value in options.items():
+            option = OPTIONS.get(name, "--" + name.replace("_", "-"))
+            for each in value if isinstance(value, list) else [value]:
+                said = json.dumps(each) if isinstance(each, dict) else str(each)
+                words += [option] if each is True else [option, said]
+        named = [str(each) for each in given]
+        return [*words, *(["--"] if any(each.startswith("-") for each in named) else []), *named]
+
+    @property
+    def variables(self) -> dict[str, str]:
+        return {**os.environ, "TERM": "dumb", "COLUMNS": "200", **self.environment}
+
+    def __call__(
+        self, verb: str, *given: object, stdin: str | bytes = b"", json: bool = True, **options: Any
+    ) -> Answer:
+        words = self.words(verb, *given, **({"json": True} if json else {}), **options)
+        return self.run(words, stdin.encode() if isinstance(stdin, str) else stdin)
+
+    def run(self, words: Sequence[str | bytes], stdin: bytes = b"") -> Answer:
+        done = subprocess.run(
+            [*PROGRAM, *words], cwd=self.folder, env=self.variables, input=stdin, capture_output=True, timeout=LONG
+        )
+        assert 0 <= done.returncode < len(ENDS) and b"Traceback" not in done.stderr, done.stderr.decode()
+        said = done.stdout.decode()
+        return Answer(
+            ENDS[done.returncode].replace("done", ""), parsed(said), said + done.stderr.decode(), done.returncode
+        )
+
+    def person(self, verb: str, *given: object, typed: str = "y\n", **options: Any) -> Answer:
+        """At a terminal, where somebody types; colours and questions are in the text."""
+        ours, theirs = os.openpty()
+        words = [*PROGRAM, *self.words(verb, *given, **options)]
+        child = subprocess.Popen(words, cwd=self.folder, env=self.variables, stdin=theirs, stdout=theirs, stderr=theirs)
+        os.close(theirs)
+        os.write(ours, typed.encode())
+        shown = b""
+        with suppress(OSError):  # how this system says that the other side is closed
+            while piece := os.read(ours, 65536):
+                shown += piece
+        os.close(ours)
+        ended = child.wait(LONG)
+        return Answer(ENDS[ended].replace("done", ""), None, shown.decode(), ended)
+
+    def hook(self, client: str, event: str, raw: bytes = b"", **given: Any) -> str:
+        """What the agent's model reads, when the agent says this; a hook never fails."""
+        said = raw or json.dumps({"session_id": "s1", "cwd": str(self.folder), **given}).encode()
+        done = self.run(["hook", client, EVENTS[client][event]], said)
+        assert done.status == 0, done.text
+        found = (done.data or {}) if isinstance(done.data, dict) else {}
+        assert found or not done.data, done.text
+        return str(found.get("hookSpecificOutput", {}).get("additionalContext", ""))
+
+
+@dataclass(frozen=True)
+class Web:
+    """`web("remember", text="…")` asks a server; `web.send(method, path, …)` sends what no client would."""
+
+    port: int
+    key: str = ""
+    process: Any = None
+
+    def __call__(self, verb: str, headers: Mapping[str, str] | None = None, project: str = "", **given: Any) -> Answer:
+        method, _, path = ROUTES.get(verb, f"{'GET' if verb in READ else 'POST'} /{verb}").partition(" ")
+        for name in [name for name in given if f"{{{name}}}" in path]:
+            path = path.replace(f"{{{name}}}", quote(str(given.pop(name)), safe=""))
+        query, body, sort = {"project": project} if project else {}, given.pop("body", None), "application/x-ndjson"
+        if method in ("GET", "DELETE") or body is not None:
+            query |= {k: json.dumps(v) if isinstance(v, dict) else v for k, v in given.items()}
+        else:
+            body, sort = json.dumps(given).encode(), "application/json"
+        path = f"/v1{path}" + (f"?{urlencode(query, doseq=True)}" if query else "")
+        return self.send(
+            method, path, body, {**({"content-type": sort} if body is not None else {}), **(headers or {})}
+        )
+
+    def send(
+        self, method: str, path: str, body: bytes | None = None, headers: Mapping[str, str] | None = None
+    ) -> Answer:
+        talk = http.client.HTTPConnection("127.0.0.1", self.port, timeout=LONG)
+        try:
+            talk.request(
+                method, path, body, {**({"authorization": f"Bearer {self.key}"} if self.key else {}), **(headers or {})}
+            )
+            answer = talk.getresponse()
+            said = answer.read().decode()
+        finally:
+            talk.close()
+        data = parsed(said)
+        code = data.get("code", "error") if answer.status >= 400 and isinstance(data, dict) else ""
+        waits = answer.status == 202 and isinstance(data, dict) and data.get("pending")
+        error = "waits" if waits else CODES.get(code, code)
+        return Answer(error, data, said, answer.status, {k.lower(): v for k, v in answer.getheaders()})
+
+
+@contextmanager
+def serving(shell: Shell, *options: str) -> Iterator[Web]:
+    """A server in a process of its own; it ends with the block."""
+    process = subprocess.Popen(
+        [*PROGRAM, "serve", "--port", "0", "--json", "--workers", "1", *options], cwd=shell.folder, env=shell.variables,
+        stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
+    )  # fmt: skip
+    try:
+        assert process.stdout is not None
+        yield Web(int(json.loads(process.stdout.readline())["url"].rpartition(":")[2]), process=process)
+    finally:
+        process.kill()
+        process.wait(LONG)
+        process.stdout and process.stdout.close()
+
+
+@dataclass(frozen=True)
+class Agent:
+    """`agent("recall", query="…")` calls a tool; `agent.asks` runs anything else on the client of the protocol."""
+
+    portal: Any
+    client: Any
+
+    def __call__(self, verb: str, **given: Any) -> Answer:
+        try:
+            done = self.portal.call(self.client.call_tool, TOOLS.get(verb, f"memory_{verb}"), given)
+        except Exception as problem:  # an error of the protocol: no such tool
+            return Answer("no_tool", None, str(problem))
+        text = "\n".join(getattr(part, "text", "") for part in done.content)
+        code = text.partition(":")[0] if done.is_error else ""
+        waits = not code and (done.structured_content or {}).get("outcome") == "needs_consent"
+        return Answer("waits" if waits else CODES.get(code, code), done.structured_content, text)
+
+    def tools(self) -> list[Any]:
+        return list(self.portal.call(self.client.list_tools).tools)
+
+
+@contextmanager
+def speaking(shell: Shell, *options: str) -> Iterator[Agent]:
+    """An agent that has our tools over standard input and output."""
+    from anyio.from_thread import start_blocking_portal
+    from mcp import Client
+    from mcp.client.stdio import StdioServerParameters, stdio_client
+
+    started = StdioServerParameters(
+        command=PROGRAM[0], args=[*PROGRAM[1:], "mcp", *options], env=shell.variables, cwd=shell.folder
+    )
+    with start_blocking_portal() as portal, portal.wrap_async_context_manager(Client(stdio_client(started))) as client:
+        yield Agent(portal, client)
