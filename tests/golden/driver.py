@@ -225,19 +225,14 @@ def at(*parts: int) -> datetime:
 PROGRAM = (sys.executable, "-m", "memorist")
 LONG = 60.0  # seconds after which something hangs
 ENDS = "done error invalid not_found out_of_scope refused conflict unavailable damaged too_new no_model waits".split()
-CODES = {
-    "store_unavailable": "unavailable",
-    "store_damaged": "damaged",
-    "ambiguous": "not_found",
-    "malformed": "invalid",
-}
+CODES = {"store_unavailable": "unavailable", "store_damaged": "damaged", "ambiguous": "not_found"}
 COMMANDS = {"narrate": "narrative add", "add_task": "task add", "move_task": "task move", "tasks": "task list",
             "projects": "project list", "sessions": "session list", "turn": "session turn", "close": "session close",
-            "turns": "session show", "add_key": "key add", "remove_key": "key remove", "rotate_key": "key rotate"}  # fmt: skip
-OPTIONS = {"pinned": "--pin", "tags": "--tag", "files": "--file", "kinds": "--kind", "projects": "--project",
-           "everything": "--all"}  # fmt: skip
+            "turns": "session show", "add_key": "key add", "remove_key": "key remove", "rotate_key": "key rotate",
+            "move_project": "project move", "rename_project": "project rename", "set": "config set"}  # fmt: skip
+OPTIONS = {"pinned": "--pin", "tags": "--tag", "files": "--file", "projects": "--project", "everything": "--all"}
 ONE = "/memories/{id}"
-READ = "count log timeline audit status projects tasks sessions conflicts gaps export".split()  # others are POST
+READ = "count log timeline audit status projects tasks sessions conflicts gaps export openapi".split()
 ROUTES = {
     "remember": "POST /memories", "remember_many": "POST /memories/batch", "revise": f"PATCH {ONE}", "get": f"GET {ONE}",
     "forget": f"DELETE {ONE}", "pin": f"POST {ONE}/pin", "tag": f"POST {ONE}/tags", "feedback": f"POST {ONE}/feedback",
@@ -308,20 +303,22 @@ class Shell:
         return self.run(words, stdin.encode() if isinstance(stdin, str) else stdin)
 
     def run(self, words: Sequence[str | bytes], stdin: bytes = b"") -> Answer:
-        done = subprocess.run(
-            [*PROGRAM, *words], cwd=self.folder, env=self.variables, input=stdin, capture_output=True, timeout=LONG
-        )
+        ask = {"cwd": self.folder, "env": self.variables, "input": stdin, "capture_output": True, "timeout": LONG}
+        done = subprocess.run([*PROGRAM, *words], **ask)
         assert 0 <= done.returncode < len(ENDS) and b"Traceback" not in done.stderr, done.stderr.decode()
-        said = done.stdout.decode()
-        return Answer(
-            ENDS[done.returncode].replace("done", ""), parsed(said), said + done.stderr.decode(), done.returncode
-        )
+        said, error = done.stdout.decode(), ENDS[done.returncode].replace("done", "")
+        return Answer(error, parsed(said), said + done.stderr.decode(), done.returncode)
+
+    def start(self, verb: str, *given: object, **options: Any) -> Any:
+        """The program, running; whoever starts it ends it."""
+        pipes = {name: options.pop(name, subprocess.DEVNULL) for name in ("stdin", "stdout", "stderr")}
+        words = [*PROGRAM, *self.words(verb, *given, **options)]
+        return subprocess.Popen(words, cwd=self.folder, env=self.variables, **pipes)
 
     def person(self, verb: str, *given: object, typed: str = "y\n", **options: Any) -> Answer:
         """At a terminal, where somebody types; colours and questions are in the text."""
         ours, theirs = os.openpty()
-        words = [*PROGRAM, *self.words(verb, *given, **options)]
-        child = subprocess.Popen(words, cwd=self.folder, env=self.variables, stdin=theirs, stdout=theirs, stderr=theirs)
+        child = self.start(verb, *given, stdin=theirs, stdout=theirs, stderr=theirs, **options)
         os.close(theirs)
         os.write(ours, typed.encode())
         shown = b""
@@ -329,17 +326,14 @@ class Shell:
             while piece := os.read(ours, 65536):
                 shown += piece
         os.close(ours)
-        ended = child.wait(LONG)
-        return Answer(ENDS[ended].replace("done", ""), None, shown.decode(), ended)
+        return Answer(ENDS[child.wait(LONG)].replace("done", ""), None, shown.decode(), child.returncode)
 
     def hook(self, client: str, event: str, raw: bytes = b"", **given: Any) -> str:
         """What the agent's model reads, when the agent says this; a hook never fails."""
         said = raw or json.dumps({"session_id": "s1", "cwd": str(self.folder), **given}).encode()
         done = self.run(["hook", client, EVENTS[client][event]], said)
-        assert done.status == 0, done.text
-        found = (done.data or {}) if isinstance(done.data, dict) else {}
-        assert found or not done.data, done.text
-        return str(found.get("hookSpecificOutput", {}).get("additionalContext", ""))
+        assert done.status == 0 and (isinstance(done.data, dict) or not done.data), done.text
+        return str((done.data or {}).get("hookSpecificOutput", {}).get("additionalContext", ""))
 
 
 @dataclass(frozen=True)
@@ -364,39 +358,29 @@ class Web:
             method, path, body, {**({"content-type": sort} if body is not None else {}), **(headers or {})}
         )
 
-    def send(
-        self, method: str, path: str, body: bytes | None = None, headers: Mapping[str, str] | None = None
-    ) -> Answer:
+    def send(self, method: str, path: str, body: Any = None, headers: Mapping[str, str] | None = None) -> Answer:
         talk = http.client.HTTPConnection("127.0.0.1", self.port, timeout=LONG)
         try:
-            talk.request(
-                method, path, body, {**({"authorization": f"Bearer {self.key}"} if self.key else {}), **(headers or {})}
-            )
+            shown = {"authorization": f"Bearer {self.key}"} if self.key else {}
+            talk.request(method, path, body, {**shown, **(headers or {})})
             answer = talk.getresponse()
             said = answer.read().decode()
         finally:
             talk.close()
         data = parsed(said)
-        code = data.get("code", "error") if answer.status >= 400 and isinstance(data, dict) else ""
-        waits = answer.status == 202 and isinstance(data, dict) and data.get("pending")
-        error = "waits" if waits else CODES.get(code, code)
-        return Answer(error, data, said, answer.status, {k.lower(): v for k, v in answer.getheaders()})
+        code = data["code"] if answer.status >= 400 else "waits" if answer.status == 202 else ""
+        return Answer(CODES.get(code, code), data, said, answer.status, {k.lower(): v for k, v in answer.getheaders()})
 
 
 @contextmanager
-def serving(shell: Shell, *options: str) -> Iterator[Web]:
+def serving(shell: Shell, **options: Any) -> Iterator[Web]:
     """A server in a process of its own; it ends with the block."""
-    process = subprocess.Popen(
-        [*PROGRAM, "serve", "--port", "0", "--json", "--workers", "1", *options], cwd=shell.folder, env=shell.variables,
-        stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
-    )  # fmt: skip
+    process = shell.start("serve", port=0, json=True, workers=1, stdout=subprocess.PIPE, **options)
     try:
-        assert process.stdout is not None
         yield Web(int(json.loads(process.stdout.readline())["url"].rpartition(":")[2]), process=process)
     finally:
         process.kill()
-        process.wait(LONG)
-        process.stdout and process.stdout.close()
+        process.communicate()
 
 
 @dataclass(frozen=True)
@@ -412,23 +396,22 @@ class Agent:
         except Exception as problem:  # an error of the protocol: no such tool
             return Answer("no_tool", None, str(problem))
         text = "\n".join(getattr(part, "text", "") for part in done.content)
-        code = text.partition(":")[0] if done.is_error else ""
-        waits = not code and (done.structured_content or {}).get("outcome") == "needs_consent"
-        return Answer("waits" if waits else CODES.get(code, code), done.structured_content, text)
+        waits = (done.structured_content or {}).get("outcome") == "needs_consent"
+        code = text.partition(":")[0] if done.is_error else "waits" if waits else ""
+        return Answer(CODES.get(code, code), done.structured_content, text)
 
     def tools(self) -> list[Any]:
         return list(self.portal.call(self.client.list_tools).tools)
 
 
 @contextmanager
-def speaking(shell: Shell, *options: str) -> Iterator[Agent]:
+def speaking(shell: Shell, **options: Any) -> Iterator[Agent]:
     """An agent that has our tools over standard input and output."""
     from anyio.from_thread import start_blocking_portal
     from mcp import Client
     from mcp.client.stdio import StdioServerParameters, stdio_client
 
-    started = StdioServerParameters(
-        command=PROGRAM[0], args=[*PROGRAM[1:], "mcp", *options], env=shell.variables, cwd=shell.folder
-    )
+    words = [*PROGRAM[1:], *shell.words("mcp", **options)]
+    started = StdioServerParameters(command=PROGRAM[0], args=words, env=shell.variables, cwd=shell.folder)
     with start_blocking_portal() as portal, portal.wrap_async_context_manager(Client(stdio_client(started))) as client:
         yield Agent(portal, client)
