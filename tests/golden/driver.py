@@ -178,8 +178,8 @@ class Lib:
         return self.all(LIVING)
 
     def state(self) -> str:
-        """All that is stored, as one text to compare; without what counts its changes."""
-        rows = [row.raw.to_dict() for row in self.everything()]
+        """All that is active, as one text to compare; without what counts its changes."""
+        rows = [row.raw.to_dict() for row in self.all()]
         return json.dumps([{**row, "version": 0, "times": {**row["times"], "updated": 0}} for row in rows], default=str)
 
     def upkeep(self, **options: Any) -> list[int]:
@@ -199,6 +199,25 @@ class Lib:
     def session(self, id: str | None = None, **options: Any) -> Iterator[Any]:
         with self.memory.session(id, **options) as talk:
             yield talk
+
+
+def admin_of(lib: Lib, project: str) -> Lib:
+    """The same store for somebody who may read and write everywhere."""
+    everything = ("*", "project/*")
+    return lib.caller(role="admin", reads=everything, writes=everything, home=f"project/{project}")
+
+
+def grants_of(lib: Lib, role: str, project: str) -> Lib:
+    """The same store for the usual caller of one project: "project" or "reader"."""
+    here = ("*", f"project/{project}")
+    return lib.caller(role=role, reads=here, writes=here if role == "project" else (), home=f"project/{project}")
+
+
+def plain(given: Any) -> Any:
+    """An answer as plain data, for tests that look whether something is anywhere in it."""
+    if isinstance(given, list | tuple):
+        return [plain(each) for each in given]
+    return given.to_dict() if hasattr(given, "to_dict") else given
 
 
 def seed(name: str, lib: Lib, *more: Any, **options: Any) -> Any:
