@@ -9,6 +9,7 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 from golden.driver import Clock, Lib
+from golden.outside_fixtures import shell, web  # noqa: F401
 
 TORTURE = os.environ.get("MEMORIST_TORTURE") == "1"
 HOMES = count()
