@@ -152,7 +152,7 @@ def test_an_index_that_differs_is_found_and_made_anew(place: Path) -> None:
         before = lib.state()
         lib.call("doctor", repair=True)
         assert is_whole(lib) and lib.state() == before, "it touches nothing else"
-        assert lib.find("which harbour has 27 berths?")[0].text == "Harbour 9 has 27 berths"
+        assert "Fog horns are tested on Fridays" in lib.texts("when are fog horns tested?")
 
 
 @pytest.mark.covers("P10", "P22")
