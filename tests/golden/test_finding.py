@@ -1,5 +1,6 @@
 """A question finds what answers it: in every script, within filters, whatever the query holds; and votes decide between equals."""
 
+from contextlib import suppress
 from typing import Any
 
 import pytest
@@ -68,10 +69,8 @@ def test_a_query_is_data_whatever_it_holds(design: str) -> None:
 def test_no_query_is_an_error_of_the_engine(query: str) -> None:
     with Lib(embed="none") as lib:
         lib.keep("Staging runs Postgres 16")
-        try:
+        with suppress(Invalid):
             assert len(lib.look(query)) <= 1
-        except Invalid:
-            pass
 
 
 @pytest.mark.covers("S1-16")
