@@ -365,8 +365,8 @@ def test_a_key_sees_its_projects_its_users_and_its_space(rooms: Shell, tmp_path:
         return str(rooms("add_key", name, **rights).data["key"])
 
     keys = {"atlas": key("atlas", projects=["atlas"]), "reader": key("reader", projects=["secret"], role="reader"),
-            "skill": key("skill", role="skill"), "elsewhere": key("elsewhere", space="other"), "ann": key("ann", projects=["secret"],
-            user="ann"), "admin": key("admin", role="admin")}  # fmt: skip
+            "skill": key("skill", role="skill"), "elsewhere": key("elsewhere", space="other"),
+            "ann": key("ann", projects=["secret"], user="ann"), "admin": key("admin", role="admin")}  # fmt: skip
     with serving(rooms, require_key=True) as web:
         doors = {name: type(web)(web.port, key) for name, key in keys.items()}
         assert web("count").status == 401 and doors["admin"]("count", project="secret").data >= 1
