@@ -10,6 +10,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
+from functools import partial
 from operator import attrgetter
 from pathlib import Path
 from typing import Any
@@ -21,6 +22,7 @@ from memorist.seeds.items import ContextItem
 from memorist.testing import START, HashEmbedder, MovableClock, ScriptedChat
 
 Clock, Words, Script, BEGIN = MovableClock, HashEmbedder, ScriptedChat, START
+item_of, at = ContextItem, partial(datetime, tzinfo=UTC)
 DESIGNS = tuple(designs.DESIGNS)
 LIVING = {"state": {"$in": ["active", "archived", "superseded"]}}
 
@@ -50,66 +52,49 @@ class Row:
         source = getattr(self.raw, "record", self.raw) if name not in OF_A_HIT else self.raw
         return attrgetter(PATHS.get(name, name))(source)
 
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, Row) and self.raw == other.raw
 
-    def __hash__(self) -> int:
-        return hash(self.id)
-
-    def __repr__(self) -> str:
-        return f"Row({self.number}, {self.text!r})"
+def bare(given: Any) -> Any:
+    return given.raw if isinstance(given, Row) else given
 
 
 class Rows(list[Row]):
-    """An answer: its memories, best first, and what is said about it."""
+    """An answer: its memories, best first, and everything that is said about it."""
 
-    def __init__(self, raw: Any) -> None:
-        super().__init__(map(Row, raw))
-        self.raw = raw
-
-    receipt = property(lambda self: self.raw.receipt)
-    empty = property(lambda self: self.raw.empty_because)
-    dropped = property(lambda self: {id for step in self.raw.trace for id in step.dropped})
-    texts = property(lambda self: [row.text for row in self])
-    numbers = property(lambda self: [row.number for row in self])
-
-
-class Prompt:
-    """A text for a prompt: text, tokens, budget, ratio, receipt, left_out, stable, lanes, topic_changed, and its rows."""
-
-    def __init__(self, raw: Any) -> None:
-        self.raw, self.rows = raw, [Row(hit) for hit in raw.items]
+    def __init__(self, raw: Any, hits: Any = None) -> None:
+        super().__init__(map(Row, raw if hits is None else hits))
+        self.raw, self.rows = raw, self
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self.raw, PATHS.get(name, name))
 
+    texts = property(lambda self: [row.text for row in self])
+    numbers = property(lambda self: [row.number for row in self])
+
+
+class Prompt(Rows):
+    """A text for a prompt: text, tokens, budget, ratio, receipt, left_out, stable, lanes, and its memories."""
+
+    def __init__(self, raw: Any) -> None:
+        super().__init__(raw, raw.items)
+
     def __bool__(self) -> bool:
         return bool(self.raw)
 
-    texts = property(lambda self: [row.text for row in self.rows])
-    numbers = property(lambda self: [row.number for row in self.rows])
     prefix = property(lambda self: self.raw.text[: self.raw.stable])
 
 
-def as_row(given: Any) -> Any:
-    return given.raw if isinstance(given, Row) else given
-
-
 def own_design(base: str, **changes: Any) -> Any:
-    """A design of the user's own: a built-in one, and what differs from it by name."""
-    return replace(designs.DESIGNS[base], **changes)
-
-
-def promoting(base: str, mode: str, preset: str = "balanced") -> Any:
+    """A design of the user's own: a built-in one, and what differs by name; a dict is what differs in that part."""
     found = designs.DESIGNS[base]
-    return replace(found, promotion=replace(found.promotion, mode=mode, preset=preset))
+    parts = {name: replace(getattr(found, name), **it) if isinstance(it, dict) else it for name, it in changes.items()}
+    return replace(found, **parts)
 
 
 def retaining(base: str, **values: Any) -> Any:
     """A design that keeps at most that much, max_items or max_bytes, and tidies up only when it is told to."""
-    found = designs.DESIGNS[base]
-    jobs = [replace(job, **values) if all(hasattr(job, name) for name in values) else job for job in found.upkeep]
-    return replace(found, upkeep=tuple(jobs), due=type(found.due)())
+    jobs = designs.DESIGNS[base].upkeep
+    kept = tuple(replace(job, **values) if all(hasattr(job, name) for name in values) else job for job in jobs)
+    return own_design(base, upkeep=kept, due=dict(on_open=False, uses=None, hours=None, idle=None, above=None))
 
 
 class Lib:
@@ -128,10 +113,6 @@ class Lib:
         """The same store for another caller: origin, actor, role, reads, writes."""
         return Lib(memory=self.memory.through(replace(self.memory.access, origin=origin, **grants)))
 
-    def skill(self) -> "Lib":
-        return self.caller(role="skill", reads=(), writes=())
-
-    # writing
     def keep(self, text: Any, **fields: Any) -> Any:
         return self.memory.remember(text, **fields)
 
@@ -139,18 +120,11 @@ class Lib:
         return self.memory.remember_many(many)
 
     def change(self, id: Any, text: str | None = None, **fields: Any) -> Any:
-        return self.memory.revise(as_row(id), text, **fields)
+        return self.memory.revise(bare(id), text, **fields)
 
     def vote(self, id: Any, verdict: str = "useful", receipt: str | None = None) -> Any:
-        return self.memory.feedback(as_row(id), verdict, receipt=receipt)
+        return self.memory.feedback(bare(id), verdict, receipt=receipt)
 
-    def used(self, receipt: str, answer: str | None = None, ids: Sequence[Any] | None = None) -> Any:
-        return self.memory.used(receipt, answer, ids=ids)
-
-    def link(self, a: Any, b: Any, kind: str = "relates_to", **more: Any) -> Any:
-        return self.memory.link(as_row(a), as_row(b), kind, **more)
-
-    # reading
     def find(self, query: str | None, **options: Any) -> Rows:
         return Rows(self.memory.recall(query, **options))
 
@@ -168,7 +142,7 @@ class Lib:
         return Prompt(self.memory.receipt(id))
 
     def get(self, id: Any) -> Row:
-        return Row(self.memory.get(as_row(id)))
+        return Row(self.memory.get(bare(id)))
 
     def all(self, where: Any = None, order: str = "-number", limit: int = 1000) -> list[Row]:
         """In the order of their numbers, unless another is named."""
@@ -193,24 +167,23 @@ class Lib:
     def call(self, verb: str, *values: Any, **options: Any) -> Any:
         """A verb whose name needs no words here: pin, unpin, tag, forget, restore, erase, undo, status, …"""
         name = {"threads": "narratives", "thread": "narrate", "why not": "why_not"}.get(verb, verb)
-        return getattr(self.memory, name)(*map(as_row, values), **options)
+        return getattr(self.memory, name)(*map(bare, values), **options)
 
-    @contextmanager
-    def session(self, id: str | None = None, **options: Any) -> Iterator[Any]:
-        with self.memory.session(id, **options) as talk:
-            yield talk
+    def __getattr__(self, verb: str) -> Any:
+        """`lib.link(…)`, `lib.used(…)`, `lib.session(…)`: the same."""
+        return partial(self.call, verb)
 
-
-def admin_of(lib: Lib, project: str) -> Lib:
-    """The same store for somebody who may read and write everywhere."""
-    everything = ("*", "project/*")
-    return lib.caller(role="admin", reads=everything, writes=everything, home=f"project/{project}")
+    def hears(self) -> list[tuple[str, Mapping[str, Any]]]:
+        """A list that grows by each event that is told from now on."""
+        heard: list[tuple[str, Mapping[str, Any]]] = []
+        self.memory.bus.listen(lambda name, facts: heard.append((name, facts)))
+        return heard
 
 
 def grants_of(lib: Lib, role: str, project: str) -> Lib:
-    """The same store for the usual caller of one project: "project" or "reader"."""
-    here = ("*", f"project/{project}")
-    return lib.caller(role=role, reads=here, writes=here if role == "project" else (), home=f"project/{project}")
+    """The same store for the usual caller of one project: "project", "reader", or "admin", who may do everything."""
+    here = ("*", "project/*" if role == "admin" else f"project/{project}")
+    return lib.caller(role=role, reads=here, writes=() if role == "reader" else here, home=f"project/{project}")
 
 
 def plain(given: Any) -> Any:
@@ -228,15 +201,6 @@ def seed(name: str, lib: Lib, *more: Any, **options: Any) -> Any:
 def slash(lib: Lib, line: str) -> str:
     """A command of the curated design, as it is typed in a chat."""
     return str(seeds.curated.slash(lib.memory, line).text)
-
-
-def item_of(payload: Any, *more: Any, **fields: Any) -> Any:
-    """An item of the first founding document, for the tools of `seed("tiers", …)`."""
-    return ContextItem(payload, *more, **fields)
-
-
-def at(*parts: int) -> datetime:
-    return datetime(*parts, tzinfo=UTC)  # type: ignore[misc, arg-type]
 
 
 # ---- outside

@@ -19,7 +19,6 @@ from golden.driver import (
     Shell,
     Web,
     own_design,
-    promoting,
     speaking,
 )
 from golden.outside_fixtures import lib_in
@@ -92,7 +91,7 @@ def test_what_the_user_approves_is_the_users_word(lib: Lib) -> None:
 
 @pytest.mark.covers("E1", "S3-19")
 def test_a_claimed_wish_of_the_user_is_never_promoted_by_itself(clock: Clock) -> None:
-    with Lib(clock=clock, design=promoting("balanced", "auto", "aggressive")) as lib:
+    with Lib(clock=clock, design=own_design("balanced", promotion={"mode": "auto", "preset": "aggressive"})) as lib:
         lib.call("extract", "Remember that deploys need two approvals on Fridays.", session="s1", role="user")
         lib.call("promote")
         lib.upkeep()
@@ -364,7 +363,7 @@ def attack(lib: Lib, dice: random.Random) -> Callable[[], object]:
 def test_no_sequence_of_verbs_escalates(clock: Clock) -> None:
     for seed in range(rounds(4000, 0.02)):
         dice = random.Random(seed)
-        with Lib(clock=clock, design=promoting("curated", "auto", "aggressive")) as lib:
+        with Lib(clock=clock, design=own_design("curated", promotion={"mode": "auto", "preset": "aggressive"})) as lib:
             for door in ("user", "agent", "tool"):
                 by(lib, door).keep(f"the port is 8{len(door)}, says the {door}", pinned=True)
             for _ in range(10):
@@ -397,7 +396,7 @@ POISON = (
 @pytest.mark.parametrize("design", ["balanced", "curated", "tiers"])
 def test_no_poison_reaches_a_trusted_slot(clock: Clock, design: str) -> None:
     """Through tools, imports and files, asked for, shown, used and voted for over days, with upkeep and promotion."""
-    with Lib(clock=clock, design=promoting(design, "auto", "aggressive")) as lib:
+    with Lib(clock=clock, design=own_design(design, promotion={"mode": "auto", "preset": "aggressive"})) as lib:
         lib.keep("The app is deployed on Tuesdays", kind="convention", pinned=True)
         for number, text in enumerate(POISON):
             door = by(lib, ("tool", "import", "file")[number % 3])

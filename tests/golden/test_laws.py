@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from golden.conftest import LAW, rounds
-from golden.driver import LIVING, Clock, Conflict, Error, Lib, admin_of, grants_of
+from golden.driver import LIVING, Clock, Conflict, Error, Lib, grants_of
 
 WORDS = st.sampled_from("heron weir harbour crane lamp postgres staging gateway lantern kestrel tower orchid".split())
 TEXTS = st.lists(WORDS, min_size=1, max_size=6).map(" ".join)
@@ -116,7 +116,7 @@ def test_what_is_forgotten_is_in_no_answer_and_comes_back_whole(drafts: Any, whi
 @given(st.lists(st.tuples(st.sampled_from(["a", "a-2", "A", "a/b"]), TEXTS), max_size=12), TEXTS)
 def test_no_answer_of_one_project_depends_on_another(kept: list[tuple[str, str]], asked: str) -> None:
     with Lib(project="a", embed="none", clock=Clock()) as both, Lib(project="a", embed="none", clock=Clock()) as alone:
-        admin = admin_of(both, "a")
+        admin = grants_of(both, "admin", "a")
         for name, text in kept:
             admin.keep(text, scope=f"project/{name}")
             if name == "a":

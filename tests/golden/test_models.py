@@ -1,4 +1,4 @@
-"""Models are optional and never trusted: words alone always answer, a judge vets or nothing is shown, a slow one is not waited for."""
+"""Models are optional and never trusted: words alone always answer, a judge vets or nothing is shown, none is waited for."""
 
 import json
 import threading

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from golden.conftest import LAW
-from golden.driver import DESIGNS, Error, Lib, NotFound, OutOfScope, admin_of, grants_of, plain
+from golden.driver import DESIGNS, Error, Lib, NotFound, OutOfScope, grants_of, plain
 
 OTHERS = ("a-2", "ab", "b", "a/b", "A")
 
@@ -19,7 +19,7 @@ OTHERS = ("a-2", "ab", "b", "a/b", "A")
 def everywhere(request: pytest.FixtureRequest) -> Iterator[Lib]:
     """Neighbours whose names begin alike, each with a canary of every kind."""
     with Lib(project="a", design=request.param, embed="none") as lib:
-        admin = admin_of(lib, "a")
+        admin = grants_of(lib, "admin", "a")
         for name in OTHERS:
             keeper = admin.caller(home=f"project/{name}")
             for kind in ("fact", "task", "narrative", "document", "decision"):
@@ -112,7 +112,7 @@ def test_a_skill_and_a_reader_have_no_way_to_write(everywhere: Lib, role: str, g
 def test_a_skill_reads_nothing_under_any_design(design: str) -> None:
     with Lib(design=design, embed="none") as lib:
         lib.keep("The canary of a")
-        skill = lib.skill()
+        skill = lib.caller(role="skill", reads=(), writes=())
         for look in ways_to_read(skill):
             assert "canary of" not in told(look)
         with pytest.raises(NotFound):
@@ -143,7 +143,7 @@ def test_a_filter_by_tag_or_file_narrows_and_never_widens(everywhere: Lib) -> No
 @given(st.lists(st.tuples(st.sampled_from(["p", "p-2", "P", "p/q"]), st.integers(0, 9)), max_size=12))
 def test_whatever_was_kept_where_each_project_sees_its_own(kept: list[tuple[str, int]]) -> None:
     with Lib(project="p", embed="none") as lib:
-        admin = admin_of(lib, "p")
+        admin = grants_of(lib, "admin", "p")
         for name, n in kept:
             admin.keep(f"heron {n} of {name}", scope=f"project/{name}")
         for name in ("p", "p-2", "P", "p/q"):

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from golden.conftest import LAW
-from golden.driver import Clock, Error, Invalid, Lib, NotFound, Refused, own_design, promoting
+from golden.driver import Clock, Error, Invalid, Lib, NotFound, Refused, own_design
 
 # ---------------------------------------------------------------- tasks
 
@@ -364,6 +364,7 @@ def test_a_question_that_found_nothing_is_a_gap_until_something_answers_it(place
 
 FIRST = "I looked at both. We decided to use Postgres 16 for staging. I'll write the migration."
 SECOND = "As discussed, we're going with Postgres 16 on staging."
+AUTO = own_design("balanced", promotion={"mode": "auto"})
 HERE = {"scope": "project/atlas"}
 
 
@@ -393,7 +394,7 @@ def test_where_nothing_lasts_nothing_is_found(lib: Lib, said: str) -> None:
 @pytest.mark.covers("W3-4", "W3-5", "S3-4", "S3-19", "S3-3", "S3-21")
 def test_a_paraphrase_in_a_second_session_promotes(place: Any, clock: Clock) -> None:
     def opened() -> Lib:
-        return Lib(place, design=promoting("balanced", "auto"), clock=clock)
+        return Lib(place, design=AUTO, clock=clock)
 
     with opened() as lib:
         lib.call("extract", FIRST, session="monday", agent="claude", role="assistant", message=4)
@@ -415,7 +416,7 @@ def test_a_paraphrase_in_a_second_session_promotes(place: Any, clock: Clock) -> 
 @pytest.mark.covers("W3-5", "S3-27")
 @pytest.mark.parametrize("second", ["As discussed, we're going with Postgres 15 on staging.", "We had lunch."])
 def test_a_near_miss_in_a_second_session_does_not(second: str, clock: Clock) -> None:
-    with Lib(design=promoting("balanced", "auto"), clock=clock) as lib:
+    with Lib(design=AUTO, clock=clock) as lib:
         for session, said in (("monday", FIRST), ("thursday", second), ("monday", FIRST)):
             lib.call("extract", said, session=session, agent="claude")
         lib.call("promote")
@@ -425,7 +426,7 @@ def test_a_near_miss_in_a_second_session_does_not(second: str, clock: Clock) -> 
 
 @pytest.mark.covers("S3-19", "W3-4")
 def test_an_error_is_promoted_only_once_it_is_resolved() -> None:
-    with Lib(design=promoting("balanced", "auto")) as lib:
+    with Lib(design=AUTO) as lib:
         lib.call("extract", "$ make check\nerror: the header body.h is missing\n", session="s1", role="assistant")
         lib.call("promote")
         assert lib.call("count", HERE) == 0
@@ -439,7 +440,7 @@ def test_an_error_is_promoted_only_once_it_is_resolved() -> None:
 @pytest.mark.parametrize(("preset", "promoted"), [("conservative", 0), ("balanced", 1), ("aggressive", 1)])
 @pytest.mark.parametrize("mode", ["manual", "propose", "auto"])
 def test_how_findings_become_memories_is_the_designs_choice(mode: str, preset: str, promoted: int) -> None:
-    with Lib(design=promoting("balanced", mode, preset)) as lib:
+    with Lib(design=own_design("balanced", promotion={"mode": mode, "preset": preset})) as lib:
         lib.call("extract", FIRST, session="monday", agent="claude", role="assistant")
         lib.call("extract", SECOND, session="thursday", agent="gemini", role="assistant")
         lib.upkeep()
