@@ -26,8 +26,9 @@ FORMATS: dict[str, tuple[Any, ...]] = {
     "sendgrid": ("S" + "G.", (WORD, 22), ".", (WORD, 43)), "hugging face": ("h" + "f_", (string.ascii_letters, 34)),
     "databricks": ("da" + "pi", (HEX, 32)), "digitalocean": ("do" + "p_v1_", (HEX, 64)), "shopify": ("shp" + "at_", (HEX, 32)),
     "jwt": ("ey" + "J", (WORD, 30), ".ey" + "J", (WORD, 60), ".", (WORD, 43)), "vault": ("hv" + "s.", (WORD, 95)),
-    "doppler": ("dp" + ".pt.", (ALNUM, 43)), "linear": ("lin" + "_api_", (ALNUM, 40)), "postman": ("PM" + "AK-", (HEX, 24), "-", (HEX, 34)),
-    "new relic": ("NR" + "AK-", (UPPER, 27)), "grafana": ("gl" + "sa_", (ALNUM, 32), "_", (HEX, 8)), "pulumi": ("pu" + "l-", (HEX, 40)),
+    "doppler": ("dp" + ".pt.", (ALNUM, 43)), "linear": ("lin" + "_api_", (ALNUM, 40)),
+    "postman": ("PM" + "AK-", (HEX, 24), "-", (HEX, 34)), "pulumi": ("pu" + "l-", (HEX, 40)),
+    "new relic": ("NR" + "AK-", (UPPER, 27)), "grafana": ("gl" + "sa_", (ALNUM, 32), "_", (HEX, 8)),
     "figma": ("fi" + "gd_", (WORD, 40)), "docker": ("dckr" + "_pat_", (WORD, 27)), "groq": ("gs" + "k_", (ALNUM, 52)),
 }  # fmt: skip
 SHAPES = ("postgres://app:{}@db.example/app", "DB_PASSWORD={}", "Authorization: Bearer {}", "client_secret: '{}'")
