@@ -52,6 +52,9 @@ class Row:
         source = getattr(self.raw, "record", self.raw) if name not in OF_A_HIT else self.raw
         return attrgetter(PATHS.get(name, name))(source)
 
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Row) and self.raw == other.raw
+
 
 def bare(given: Any) -> Any:
     return given.raw if isinstance(given, Row) else given
@@ -137,9 +140,6 @@ class Lib:
 
     def prompt(self, query: str, **options: Any) -> Prompt:
         return Prompt(self.memory.context(query, **options))
-
-    def receipt(self, id: str) -> Prompt:
-        return Prompt(self.memory.receipt(id))
 
     def get(self, id: Any) -> Row:
         return Row(self.memory.get(bare(id)))
@@ -379,8 +379,9 @@ class Agent:
         except Exception as problem:  # an error of the protocol: no such tool
             return Answer("no_tool", None, str(problem))
         text = "\n".join(getattr(part, "text", "") for part in done.content)
-        waits = (done.structured_content or {}).get("outcome") == "needs_consent"
-        code = text.partition(":")[0] if done.is_error else "waits" if waits else ""
+        outcome = (done.structured_content or {}).get("outcome")
+        told = outcome or text.partition(":")[0] if done.is_error else ""
+        code = "waits" if outcome == "needs_consent" else told
         return Answer(CODES.get(code, code), done.structured_content, text)
 
     def tools(self) -> list[Any]:

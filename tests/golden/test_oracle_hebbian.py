@@ -183,23 +183,6 @@ def test_the_engine_does_what_the_document_says_but_for_what_is_named(number: in
     lived(number)
 
 
-NAMED = [
-    name for name in vars(Differs) if name in vars(Model) and not name.startswith("_") and callable(vars(Differs)[name])
-]
-
-
-@pytest.mark.parametrize("name", NAMED)
-def test_every_difference_that_is_named_is_there(name: str) -> None:
-    """With the document's own rule in its place, some history ends otherwise."""
-    strict = type("Strict", (Differs,), {"__slots__": (), name: vars(Model)[name]})
-    for number in range(40):
-        try:
-            lived(number, strict)
-        except AssertionError:
-            return
-    pytest.fail(f"nothing depends on {name}; take it out of the differences")
-
-
 # ---------------------------------------------------------------- the document's own numbers
 
 
