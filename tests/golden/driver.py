@@ -379,7 +379,8 @@ class Agent:
         except Exception as problem:  # an error of the protocol: no such tool
             return Answer("no_tool", None, str(problem))
         text = "\n".join(getattr(part, "text", "") for part in done.content)
-        outcome = (done.structured_content or {}).get("outcome")
+        said = done.structured_content or parsed(text)
+        outcome = said.get("outcome") if isinstance(said, dict) else None
         told = outcome or text.partition(":")[0] if done.is_error else ""
         code = "waits" if outcome == "needs_consent" else told
         return Answer(CODES.get(code, code), done.structured_content, text)
