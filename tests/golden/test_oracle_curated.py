@@ -84,7 +84,7 @@ class History:
 
     def text(self) -> str:
         """Four words, the first the same in all: so a question for that word finds all of them alike."""
-        length = self.chance.choice((3, 6, 15))
+        length = self.chance.choice((6, 9, 15))
         return " ".join(["granite", *(self.word(length) for _ in range(3))])
 
     def kind(self) -> str:
