@@ -213,9 +213,11 @@ COMMANDS = {"narrate": "narrative add", "add_task": "task add", "move_task": "ta
             "projects": "project list", "sessions": "session list", "turn": "session turn", "close": "session close",
             "turns": "session show", "add_key": "key add", "remove_key": "key remove", "rotate_key": "key rotate",
             "move_project": "project move", "rename_project": "project rename", "set": "config set"}  # fmt: skip
+VARIABLES = {"config": "MEMORIST_CONFIG", "db": "MEMORIST_DB", "project": "MEMORIST_PROJECT"}
+PULSE, FIGURES, CONTRACT = "/healthz", "/metrics", "/openapi.json"
 OPTIONS = {"pinned": "--pin", "tags": "--tag", "files": "--file", "projects": "--project", "everything": "--all"}
 ONE = "/memories/{id}"
-READ = "count log timeline audit status projects tasks sessions conflicts gaps export openapi".split()
+READ = "count log timeline audit status projects tasks sessions conflicts gaps export events".split()
 ROUTES = {
     "remember": "POST /memories", "remember_many": "POST /memories/batch", "revise": f"PATCH {ONE}", "get": f"GET {ONE}",
     "forget": f"DELETE {ONE}", "pin": f"POST {ONE}/pin", "tag": f"POST {ONE}/tags", "feedback": f"POST {ONE}/feedback",
@@ -252,10 +254,13 @@ class Answer:
 
 
 def parsed(said: str) -> Any:
-    try:
+    with suppress(ValueError):
         return json.loads(said)
-    except ValueError:
-        return said
+    return said
+
+
+def tool(verb: str) -> str:
+    return TOOLS.get(verb, f"memory_{verb}")
 
 
 @dataclass(frozen=True)
@@ -277,11 +282,10 @@ class Shell:
 
     @property
     def variables(self) -> dict[str, str]:
-        return {**os.environ, "TERM": "dumb", "COLUMNS": "200", **self.environment}
+        ours = {VARIABLES.get(name, name): value for name, value in self.environment.items()}
+        return {**os.environ, "TERM": "dumb", "COLUMNS": "200", **ours}
 
-    def __call__(
-        self, verb: str, *given: object, stdin: str | bytes = b"", json: bool = True, **options: Any
-    ) -> Answer:
+    def __call__(self, verb: str, *given: object, stdin: Any = b"", json: bool = True, **options: Any) -> Answer:
         words = self.words(verb, *given, **({"json": True} if json else {}), **options)
         return self.run(words, stdin.encode() if isinstance(stdin, str) else stdin)
 
@@ -319,16 +323,21 @@ class Shell:
         return str((done.data or {}).get("hookSpecificOutput", {}).get("additionalContext", ""))
 
 
+def route(verb: str) -> tuple[str, str]:
+    method, _, path = ROUTES.get(verb, f"{'GET' if verb in READ else 'POST'} /{verb}").partition(" ")
+    return method, f"/v1{path}"
+
+
 @dataclass(frozen=True)
 class Web:
-    """`web("remember", text="…")` asks a server; `web.send(method, path, …)` sends what no client would."""
+    """`web("remember", text="…")` asks a server; `web.send(method, path or verb, …)` sends what no client would."""
 
     port: int
     key: str = ""
     process: Any = None
 
     def __call__(self, verb: str, headers: Mapping[str, str] | None = None, project: str = "", **given: Any) -> Answer:
-        method, _, path = ROUTES.get(verb, f"{'GET' if verb in READ else 'POST'} /{verb}").partition(" ")
+        method, path = route(verb)
         for name in [name for name in given if f"{{{name}}}" in path]:
             path = path.replace(f"{{{name}}}", quote(str(given.pop(name)), safe=""))
         query, body, sort = {"project": project} if project else {}, given.pop("body", None), "application/x-ndjson"
@@ -336,16 +345,14 @@ class Web:
             query |= {k: json.dumps(v) if isinstance(v, dict) else v for k, v in given.items()}
         else:
             body, sort = json.dumps(given).encode(), "application/json"
-        path = f"/v1{path}" + (f"?{urlencode(query, doseq=True)}" if query else "")
-        return self.send(
-            method, path, body, {**({"content-type": sort} if body is not None else {}), **(headers or {})}
-        )
+        path += f"?{urlencode(query, doseq=True)}" if query else ""
+        return self.send(method, path, body, {**({"content-type": sort} if body else {}), **(headers or {})})
 
     def send(self, method: str, path: str, body: Any = None, headers: Mapping[str, str] | None = None) -> Answer:
         talk = http.client.HTTPConnection("127.0.0.1", self.port, timeout=LONG)
         try:
             shown = {"authorization": f"Bearer {self.key}"} if self.key else {}
-            talk.request(method, path, body, {**shown, **(headers or {})})
+            talk.request(method, path if path.startswith("/") else route(path)[1], body, {**shown, **(headers or {})})
             answer = talk.getresponse()
             said = answer.read().decode()
         finally:
@@ -368,14 +375,14 @@ def serving(shell: Shell, **options: Any) -> Iterator[Web]:
 
 @dataclass(frozen=True)
 class Agent:
-    """`agent("recall", query="…")` calls a tool; `agent.asks` runs anything else on the client of the protocol."""
+    """`agent("recall", query="…")` calls a tool; anything else goes through the client of the protocol."""
 
     portal: Any
     client: Any
 
     def __call__(self, verb: str, **given: Any) -> Answer:
         try:
-            done = self.portal.call(self.client.call_tool, TOOLS.get(verb, f"memory_{verb}"), given)
+            done = self.portal.call(self.client.call_tool, tool(verb), given)
         except Exception as problem:  # an error of the protocol: no such tool
             return Answer("no_tool", None, str(problem))
         text = "\n".join(getattr(part, "text", "") for part in done.content)

@@ -13,8 +13,8 @@ def shell_in(folder: Path, project: str = "atlas", **more: str) -> Shell:
     work, home = folder / project, folder / "home"
     for each in (work, home):
         each.mkdir(exist_ok=True)
-    settings = {"HOME": str(home), "MEMORIST_CONFIG": str(home / "config.toml"), "MEMORIST_DB": str(store_in(folder))}
-    return Shell(work, {**settings, "MEMORIST_PROJECT": project, **more})
+    settings = {"HOME": str(home), "config": str(home / "config.toml"), "db": str(store_in(folder))}
+    return Shell(work, {**settings, "project": project, **more})
 
 
 def store_in(folder: Path) -> Path:

@@ -18,7 +18,7 @@ import pytest
 
 from golden.children import Child, Say, bytes_of, together
 from golden.conftest import rounds
-from golden.driver import BEGIN, Clock, Damaged, Error, Invalid, Lib, Shell, TooNew, Unavailable
+from golden.driver import BEGIN, VARIABLES, Clock, Damaged, Error, Invalid, Lib, Shell, TooNew, Unavailable
 from golden.outside_fixtures import lib_in, shell_in, store_in
 from golden.test_kills import is_whole
 
@@ -206,7 +206,7 @@ def public(monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     """A folder that anybody may look into."""
     folder = Path(tempfile.mkdtemp(prefix="golden-"))
     folder.chmod(0o755)
-    monkeypatch.setenv("MEMORIST_CONFIG", str(folder / "none.toml"))
+    monkeypatch.setenv(VARIABLES["config"], str(folder / "none.toml"))
     yield folder
     folder.chmod(0o755)
     shutil.rmtree(folder)

@@ -69,7 +69,7 @@ def test_small_talk_and_commands_get_nothing(told: Shell, prompt: object) -> Non
 
 @pytest.mark.covers("Z6", "S3-14")
 def test_another_project_is_never_told(told: Shell, tmp_path: Path) -> None:
-    other = Shell(tmp_path / "home", {**told.environment, "MEMORIST_PROJECT": "other"})
+    other = Shell(tmp_path / "home", {**told.environment, "project": "other"})
     assert (
         other.hook("claude-code", "prompt", prompt=ASKED) == "" == other.hook("claude-code", "start", source="startup")
     )
@@ -181,7 +181,7 @@ def test_a_store_that_cannot_be_used_disturbs_no_agent(told: Shell, tmp_path: Pa
     store_in(tmp_path).write_bytes(b"noise" * 5000)
     started = time.monotonic()
     assert told.hook("claude-code", "prompt", prompt=ASKED) == "" and time.monotonic() - started < 20
-    nowhere = Shell(tmp_path / "home", {**told.environment, "MEMORIST_DB": str(tmp_path / "none" / "m.db")})
+    nowhere = Shell(tmp_path / "home", {**told.environment, "db": str(tmp_path / "none" / "m.db")})
     assert nowhere.hook("claude-code", "prompt", prompt=ASKED) == ""
 
 

@@ -90,7 +90,7 @@ def test_strange_surroundings(tmp_path: Path) -> None:
     )
     plain("remember", "Naïve Łódź 日本語")
     assert plain("list").texts == ["Naïve Łódź 日本語"] and not plain("list", json=False).error
-    lost = Shell(shell.folder, {**shell.environment, "HOME": "", "MEMORIST_CONFIG": ""})
+    lost = Shell(shell.folder, {**shell.environment, "HOME": "", "config": ""})
     assert lost("list").texts == ["Naïve Łódź 日本語"]
 
 
@@ -99,7 +99,7 @@ def test_settings_are_kept_and_a_wrong_one_stops_nothing(shell: Shell) -> None:
     assert not shell("set", "design", "curated").error and shell("status").data["design"] == "curated"
     assert shell("set", "design", "nonsense").error == "invalid" and shell("status").data["design"] == "curated"
     assert shell("set", "nonsense", "x").error == "invalid"
-    Path(shell.environment["MEMORIST_CONFIG"]).write_text("design = 7\n")
+    Path(shell.environment["config"]).write_text("design = 7\n")
     assert shell("remember", "Kept all the same").data["outcome"] == "added"
     shell("off")
     assert shell("remember", "Not this").error == "refused" and shell("recall", "what?").error in ("", "refused")
@@ -131,7 +131,7 @@ def test_an_export_of_ones_own_comes_back_as_it_was(tmp_path: Path) -> None:
             talk.turn("user", "Which database is it?", id="m1")
     shell("export", tmp_path / "all.jsonl")
     shell("export", tmp_path / "a", style="canonical")
-    home = shell_in(tmp_path, MEMORIST_DB=str(tmp_path / "other" / "memory.db"))
+    home = shell_in(tmp_path, db=str(tmp_path / "other" / "memory.db"))
     home.person("import", tmp_path / "all.jsonl", own=True)
     home("export", tmp_path / "b", style="canonical")
     assert (tmp_path / "a").read_text() == (tmp_path / "b").read_text()
@@ -202,7 +202,7 @@ def test_a_damaged_line_is_told_and_the_others_come_in(shell: Shell) -> None:
     shell("export", "all.jsonl")
     lines = (shell.folder / "all.jsonl").read_text().splitlines()
     (shell.folder / "bad.jsonl").write_text("\n".join([lines[0], "{junk", *lines[1:]]) + "\n")
-    other = Shell(shell.folder, {**shell.environment, "MEMORIST_DB": str(shell.folder / "other.db")})
+    other = Shell(shell.folder, {**shell.environment, "db": str(shell.folder / "other.db")})
     done = other("import", "bad.jsonl")
     assert done.error == "error" and done.data["outcomes"] == {"added": 3} and done.data["problems"]
     (shell.folder / "newer.jsonl").write_text('{"memorist": "export", "version": 99}\n')
@@ -264,7 +264,7 @@ def git(folder: Path, *words: str) -> None:
 def shell_at(folder: Path, at: Path) -> Shell:
     shell = shell_in(folder)
     at.mkdir(parents=True, exist_ok=True)
-    return Shell(at, {name: value for name, value in shell.environment.items() if name != "MEMORIST_PROJECT"})
+    return Shell(at, {name: value for name, value in shell.environment.items() if name != "project"})
 
 
 @pytest.mark.covers("A5", "S0-11")
@@ -344,7 +344,7 @@ def test_what_is_written_through_one_door_is_there_for_all(tmp_path: Path) -> No
 def test_a_shell_speaks_to_a_server_as_to_a_file(tmp_path: Path) -> None:
     shell = shell_in(tmp_path)
     with serving(shell) as web:
-        far = Shell(shell.folder, {name: value for name, value in shell.environment.items() if name != "MEMORIST_DB"})
+        far = Shell(shell.folder, {name: value for name, value in shell.environment.items() if name != "db"})
         url = f"http://127.0.0.1:{web.port}"
         assert far("remember", "The heron nests at the weir", url=url).data["outcome"] == "added"
         assert (

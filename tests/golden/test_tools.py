@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from golden.driver import Agent, Shell, speaking
+from golden.driver import Agent, Shell, speaking, tool
 from golden.outside_fixtures import lib_in, shell_in
 
 CORE = {
@@ -37,11 +37,11 @@ def agent(place: Path) -> Iterator[Agent]:
 @pytest.mark.covers("S1-4", "N1-7", "W4-1", "W1-8")
 def test_every_tool_says_what_it_does_and_takes(agent: Agent) -> None:
     tools = agent.tools()
-    assert {tool.name for tool in tools} >= CORE and len({tool.name for tool in tools}) == len(tools)
-    for tool in tools:
-        assert tool.description and tool.input_schema["type"] == "object" and tool.annotations is not None, tool.name
-    hints = {tool.name: tool.annotations for tool in tools}
-    assert hints["memory_search"].read_only_hint and not hints["memory_add"].read_only_hint
+    assert {each.name for each in tools} >= CORE and len({each.name for each in tools}) == len(tools)
+    for each in tools:
+        assert each.description and each.input_schema["type"] == "object" and each.annotations is not None, each.name
+    hints = {each.name: each.annotations for each in tools}
+    assert hints[tool("recall")].read_only_hint and not hints[tool("remember")].read_only_hint
 
 
 @pytest.mark.covers("S1-4", "S0-14", "W4-1")
@@ -52,8 +52,8 @@ def test_every_tool_says_what_it_does_and_takes(agent: Agent) -> None:
 def test_a_profile_has_its_tools_at_a_bearable_price(shell: Shell, profile: str, names: set[str]) -> None:
     with speaking(shell, tools=profile) as agent:
         tools = agent.tools()
-        assert names <= {tool.name for tool in tools} and len(tools) <= 12
-        assert sum(len(json.dumps([tool.name, tool.description, tool.input_schema])) for tool in tools) / 4 < 2500
+        assert names <= {each.name for each in tools} and len(tools) <= 12
+        assert sum(len(json.dumps([each.name, each.description, each.input_schema])) for each in tools) / 4 < 2500
         assert agent("erase", id=1).error == "no_tool"
 
 
@@ -174,7 +174,7 @@ def test_what_is_no_message_ends_nothing(shell: Shell) -> None:
         "jsonrpc": "2.0",
         "id": 9,
         "method": "tools/call",
-        "params": {"name": "memory_add", "arguments": {"text": "Still here"}},
+        "params": {"name": tool("remember"), "arguments": {"text": "Still here"}},
     }
     junk = [
         b"what is this?",

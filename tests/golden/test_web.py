@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from golden.driver import Shell, Web, serving
+from golden.driver import CONTRACT, FIGURES, PULSE, Shell, Web, route, serving
 from golden.outside_fixtures import shell_in
 
 JSON = {"content-type": "application/json"}
@@ -62,10 +62,10 @@ def test_what_is_wrong_has_its_status_and_its_code(
 
 @pytest.mark.covers("Z19")
 @pytest.mark.parametrize(("method", "path", "body", "headers", "status"), [
-    ("GET", "/v1/nowhere", None, {}, 404), ("PUT", "/v1/memories", b"{}", JSON, 405), ("POST", "/v1/memories", b"{", JSON, 400),
-    ("POST", "/v1/memories", b"[]", JSON, 400), ("POST", "/v1/memories", b'{"text": "x"}', {"content-type": "text/plain"}, 415),
-    ("POST", "/v1/memories", b'{"text": "x", "text": "y"}', JSON, 400), ("POST", "/v1/memories", b"[" * 5000, JSON, 400),
-    ("POST", "/v1/memories", b'{"text": "x", "importance": NaN}', JSON, 400), ("GET", "/v1/count?limit=1&limit=2", None, {}, 422),
+    ("GET", "/v1/nowhere", None, {}, 404), ("PUT", "remember", b"{}", JSON, 405), ("POST", "remember", b"{", JSON, 400),
+    ("POST", "remember", b"[]", JSON, 400), ("POST", "remember", b'{"text": "x"}', {"content-type": "text/plain"}, 415),
+    ("POST", "remember", b'{"text": "x", "text": "y"}', JSON, 400), ("POST", "remember", b"[" * 5000, JSON, 400),
+    ("POST", "remember", b'{"text": "x", "importance": NaN}', JSON, 400),
 ])  # fmt: skip
 def test_what_is_no_request_is_refused(
     web: Web, method: str, path: str, body: bytes | None, headers: dict[str, str], status: int
@@ -108,7 +108,7 @@ def test_what_is_sent_again_is_done_once(web: Web) -> None:
 def test_pages_have_every_row_once_whatever_is_added_meanwhile(web: Web) -> None:
     for number in range(25):
         web("remember", text=f"Page note {number}", project="pages")
-    path, seen = "/v1/memories?limit=10&project=pages", list[str]()
+    path, seen = route("list")[1] + "?limit=10&project=pages", list[str]()
     while path:
         got = web.send("GET", path)
         seen += got.texts
@@ -151,7 +151,7 @@ def test_what_another_process_writes_is_told_as_it_happens(tmp_path: Path) -> No
     shell = shell_in(tmp_path)
     with serving(shell) as web:
         talk = socket.create_connection(("127.0.0.1", web.port), 20)
-        talk.sendall(b"GET /v1/events HTTP/1.1\r\nHost: 127.0.0.1:%d\r\n\r\n" % web.port)
+        talk.sendall(f"GET {route('events')[1]} HTTP/1.1\r\nHost: 127.0.0.1:{web.port}\r\n\r\n".encode())
         said = b""
         while b"memorist" not in said:
             said += talk.recv(65536)
@@ -163,10 +163,10 @@ def test_what_another_process_writes_is_told_as_it_happens(tmp_path: Path) -> No
 
 @pytest.mark.covers("Z19", "W4-1")
 def test_the_contract_names_every_path_and_the_pulse_says_little(web: Web) -> None:
-    paths = web.send("GET", "/openapi.json").data["paths"]
-    assert {"/v1/memories", "/v1/recall", "/v1/context"} <= paths.keys()
-    assert web.send("GET", "/healthz").data["status"] == "ok"
-    figures = web.send("GET", "/metrics").text
+    paths = web.send("GET", CONTRACT).data["paths"]
+    assert {route(verb)[1] for verb in ("remember", "recall", "context")} <= paths.keys()
+    assert web.send("GET", PULSE).data["status"] == "ok"
+    figures = web.send("GET", FIGURES).text
     assert "# TYPE" in figures and "Postgres" not in figures
 
 
@@ -189,9 +189,9 @@ def test_no_web_page_reaches_a_memory(web: Web) -> None:
     before = web("count").data
     names = [(host, None) for host in HOSTS] + [("127.0.0.1:{port}", origin) for origin in ORIGINS]
     for host, origin in names:
-        for method, path, body, sort in (("GET", "/v1/memories", None, None), ("POST", "/v1/memories", b'{"text": "x"}', JSON),
-                                         ("POST", "/v1/recall", b'{"query": "x"}', {"content-type": "text/plain"}),
-                                         ("OPTIONS", "/v1/memories", None, None)):  # fmt: skip
+        for method, path, body, sort in (("GET", "list", None, None), ("POST", "remember", b'{"text": "x"}', JSON),
+                                         ("POST", "recall", b'{"query": "x"}', {"content-type": "text/plain"}),
+                                         ("OPTIONS", "list", None, None)):  # fmt: skip
             headers = {"host": host.format(port=web.port), **(sort or {})}
             headers |= {} if origin is None else {"origin": origin.format(port=web.port)}
             said = web.send(method, path, body, headers)
@@ -216,10 +216,10 @@ def test_only_a_whole_key_opens(locked: tuple[Shell, Web]) -> None:
     token = str(shell("add_key", "ci", projects=["atlas"]).data["key"])
     wrong = ["", token[:-1], token + "x", token.upper(), "x" * 5000, token[:8], f"{token} {token}"]
     for each in ["", *(f"Bearer {one}" for one in wrong), token, f"Basic {token}"]:
-        said = web.send("GET", "/v1/memories", headers={"authorization": each} if each else {})
+        said = web.send("GET", "list", headers={"authorization": each} if each else {})
         assert said.status == 401 and token not in said.text
-    assert web.send("GET", f"/v1/memories?token={token}").status == 401, "never in an address"
-    assert Web(web.port, token)("list").status == 200 and web.send("GET", "/healthz").status == 200
+    assert web.send("GET", f"{route('list')[1]}?token={token}").status == 401, "never in an address"
+    assert Web(web.port, token)("list").status == 200 and web.send("GET", PULSE).status == 200
     new = str(shell("rotate_key", "ci").data["key"])
     assert Web(web.port, token)("list").status == 401 and Web(web.port, new)("list").status == 200
     assert not shell("remove_key", "ci").error and Web(web.port, new)("list").status == 401
@@ -248,9 +248,9 @@ def test_a_server_for_others_does_not_start_without_keys(tmp_path: Path) -> None
 
 @pytest.mark.covers("Z10", "Z15")
 def test_a_body_is_bounded(web: Web) -> None:
-    assert web.send("POST", "/v1/memories", b'{"text": "' + b"x" * (17 << 20) + b'"}', JSON).status == 413
+    assert web.send("POST", "remember", b'{"text": "' + b"x" * (17 << 20) + b'"}', JSON).status == 413
     deep = b'{"text": "x", "data": ' + b'{"a":' * 300 + b"1" + b"}" * 300 + b"}"
-    assert web.send("POST", "/v1/memories", deep, JSON).status in (400, 422)
+    assert web.send("POST", "remember", deep, JSON).status in (400, 422)
     assert web("count").status == 200
 
 
