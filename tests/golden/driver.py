@@ -209,27 +209,30 @@ PROGRAM = (sys.executable, "-m", "memorist")
 LONG = 60.0  # seconds after which something hangs
 ENDS = "done error invalid not_found out_of_scope refused conflict unavailable damaged too_new no_model waits".split()
 CODES = {"store_unavailable": "unavailable", "store_damaged": "damaged", "ambiguous": "not_found"}
-COMMANDS = {"narrate": "narrative add", "add_task": "task add", "move_task": "task move", "tasks": "task list",
-            "projects": "project list", "sessions": "session list", "turn": "session turn", "close": "session close",
-            "turns": "session show", "add_key": "key add", "remove_key": "key remove", "rotate_key": "key rotate",
-            "move_project": "project move", "rename_project": "project rename", "set": "config set"}  # fmt: skip
+COMMANDS = {"projects": "project list", "rename_project": "project rename", "set": "config set", "add_key": "key add",
+            "remove_key": "key remove", "rotate_key": "key rotate"}  # fmt: skip
 VARIABLES = {"config": "MEMORIST_CONFIG", "db": "MEMORIST_DB", "project": "MEMORIST_PROJECT"}
 PULSE, FIGURES, CONTRACT = "/healthz", "/metrics", "/openapi.json"
-OPTIONS = {"pinned": "--pin", "tags": "--tag", "files": "--file", "projects": "--project", "everything": "--all"}
+OPTIONS = {"pinned": "--pin", "tags": "--tag", "projects": "--project"}
 ONE = "/memories/{id}"
 READ = "count log timeline audit status projects tasks sessions conflicts gaps export events".split()
 ROUTES = {
-    "remember": "POST /memories", "remember_many": "POST /memories/batch", "revise": f"PATCH {ONE}", "get": f"GET {ONE}",
-    "forget": f"DELETE {ONE}", "pin": f"POST {ONE}/pin", "tag": f"POST {ONE}/tags", "feedback": f"POST {ONE}/feedback",
-    "restore": f"POST {ONE}/restore", "links": f"GET {ONE}/links", "related": f"GET {ONE}/related", "list": "GET /memories",
-    "history": f"GET {ONE}/history", "link": "POST /links", "forget_all": "POST /forget", "waiting": "GET /review",
-    "add_task": "POST /tasks", "turn": "POST /sessions/{session}/turns", "turns": "GET /sessions/{session}/turns",
+    "remember": "POST /memories", "revise": f"PATCH {ONE}", "get": f"GET {ONE}", "forget": f"DELETE {ONE}",
+    "pin": f"POST {ONE}/pin", "tag": f"POST {ONE}/tags", "feedback": f"POST {ONE}/feedback", "restore": f"POST {ONE}/restore",
+    "list": "GET /memories", "history": f"GET {ONE}/history", "turn": "POST /sessions/{session}/turns",
+    "turns": "GET /sessions/{session}/turns",
     "close": "POST /sessions/{session}/close", "receipt": "GET /receipts/{id}", "used": "POST /receipts/{receipt}/used",
 }  # fmt: skip
 TOOLS = {"remember": "memory_add", "recall": "memory_search", "revise": "memory_update", "turn": "memory_session_turn"}
 EVENTS = {"claude-code": {"start": "SessionStart", "prompt": "UserPromptSubmit", "compact": "PreCompact", "end": "SessionEnd"},
           "codex": {"start": "SessionStart", "prompt": "UserPromptSubmit", "compact": "PreCompact"},
           "gemini": {"start": "SessionStart", "prompt": "BeforeAgent", "compact": "PreCompress", "end": "SessionEnd"}}  # fmt: skip
+
+
+def parsed(said: str) -> Any:
+    with suppress(ValueError):
+        return json.loads(said)
+    return said
 
 
 @dataclass(frozen=True)
@@ -248,19 +251,8 @@ class Answer:
 
     @property
     def texts(self) -> list[str]:
-        """The memories in it, in their order."""
         rows = self.data if isinstance(self.data, list) else self.data.get("hits") or self.data.get("memories") or []
         return [str((row.get("record") or row)["text"]) for row in rows]
-
-
-def parsed(said: str) -> Any:
-    with suppress(ValueError):
-        return json.loads(said)
-    return said
-
-
-def tool(verb: str) -> str:
-    return TOOLS.get(verb, f"memory_{verb}")
 
 
 @dataclass(frozen=True)
@@ -271,7 +263,7 @@ class Shell:
     environment: Mapping[str, str] = field(default_factory=dict)
 
     def words(self, verb: str, *given: object, **options: Any) -> list[str]:
-        words = [*COMMANDS.get(verb, verb.replace("_", "-")).split()]
+        words = COMMANDS.get(verb, verb.replace("_", "-")).split()
         for name, value in options.items():
             option = OPTIONS.get(name, "--" + name.replace("_", "-"))
             for each in value if isinstance(value, list) else [value]:
@@ -282,25 +274,23 @@ class Shell:
 
     @property
     def variables(self) -> dict[str, str]:
-        ours = {VARIABLES.get(name, name): value for name, value in self.environment.items()}
-        return {**os.environ, "TERM": "dumb", "COLUMNS": "200", **ours}
+        return {**os.environ, "TERM": "dumb", **{VARIABLES.get(n, n): value for n, value in self.environment.items()}}
 
     def __call__(self, verb: str, *given: object, stdin: Any = b"", json: bool = True, **options: Any) -> Answer:
         words = self.words(verb, *given, **({"json": True} if json else {}), **options)
-        return self.run(words, stdin.encode() if isinstance(stdin, str) else stdin)
+        return self.run(words, stdin if isinstance(stdin, bytes) else stdin.encode())
 
     def run(self, words: Sequence[str | bytes], stdin: bytes = b"") -> Answer:
-        ask = {"cwd": self.folder, "env": self.variables, "input": stdin, "capture_output": True, "timeout": LONG}
-        done = subprocess.run([*PROGRAM, *words], **ask)
+        done = subprocess.run([*PROGRAM, *words], cwd=self.folder, env=self.variables, input=stdin, capture_output=True)
         assert 0 <= done.returncode < len(ENDS) and b"Traceback" not in done.stderr, done.stderr.decode()
         said, error = done.stdout.decode(), ENDS[done.returncode].replace("done", "")
         return Answer(error, parsed(said), said + done.stderr.decode(), done.returncode)
 
     def start(self, verb: str, *given: object, **options: Any) -> Any:
-        """The program, running; whoever starts it ends it."""
         pipes = {name: options.pop(name, subprocess.DEVNULL) for name in ("stdin", "stdout", "stderr")}
-        words = [*PROGRAM, *self.words(verb, *given, **options)]
-        return subprocess.Popen(words, cwd=self.folder, env=self.variables, **pipes)
+        return subprocess.Popen(
+            [*PROGRAM, *self.words(verb, *given, **options)], cwd=self.folder, env=self.variables, **pipes
+        )
 
     def person(self, verb: str, *given: object, typed: str = "y\n", **options: Any) -> Answer:
         """At a terminal, where somebody types; colours and questions are in the text."""
@@ -309,10 +299,9 @@ class Shell:
         os.close(theirs)
         os.write(ours, typed.encode())
         shown = b""
-        with suppress(OSError):  # how this system says that the other side is closed
-            while piece := os.read(ours, 65536):
+        with suppress(OSError), open(ours, "rb", buffering=0) as screen:  # noqa: PTH123 - an error says that it is closed
+            while piece := screen.read(65536):
                 shown += piece
-        os.close(ours)
         return Answer(ENDS[child.wait(LONG)].replace("done", ""), None, shown.decode(), child.returncode)
 
     def hook(self, client: str, event: str, raw: bytes = b"", **given: Any) -> str:
@@ -371,6 +360,10 @@ def serving(shell: Shell, **options: Any) -> Iterator[Web]:
     finally:
         process.kill()
         process.communicate()
+
+
+def tool(verb: str) -> str:
+    return TOOLS.get(verb, f"memory_{verb}")
 
 
 @dataclass(frozen=True)

@@ -62,7 +62,7 @@ def test_what_changed_is_shown_again(told: Shell, tmp_path: Path) -> None:
 
 
 @pytest.mark.covers("S3-14", "S3-28")
-@pytest.mark.parametrize("prompt", ["thanks!", "go on", "", "/compact now", "y", "2.", 7])
+@pytest.mark.parametrize("prompt", ["thanks!", "/compact now", "2."])
 def test_small_talk_and_commands_get_nothing(told: Shell, prompt: object) -> None:
     assert told.hook("claude-code", "prompt", prompt=prompt) == ""
 
@@ -228,8 +228,7 @@ def settings_in(folder: Path) -> dict[str, bytes]:
 
 
 @pytest.mark.covers("S3-14", "W4-1")
-@pytest.mark.parametrize("filled", [True, False], ids=["with settings", "without"])
-@pytest.mark.parametrize("agent", AGENTS)
+@pytest.mark.parametrize(("agent", "filled"), [*((agent, True) for agent in AGENTS), ("claude-code", False)])
 def test_what_was_put_in_is_taken_out_again(home: Shell, tmp_path: Path, agent: str, filled: bool) -> None:
     folder = tmp_path / "home"
     for name, text in FILES[agent].items() if filled else ():

