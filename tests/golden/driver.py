@@ -205,8 +205,7 @@ def slash(lib: Lib, line: str) -> str:
 
 # ---- outside
 
-PROGRAM = (sys.executable, "-m", "memorist")
-LONG = 60.0  # seconds after which something hangs
+PROGRAM, LONG = (sys.executable, "-m", "memorist"), 60.0  # seconds after which something hangs
 ENDS = "done error invalid not_found out_of_scope refused conflict unavailable damaged too_new no_model waits".split()
 CODES = {"store_unavailable": "unavailable", "store_damaged": "damaged", "ambiguous": "not_found"}
 COMMANDS = {"projects": "project list", "rename_project": "project rename", "set": "config set", "add_key": "key add",
@@ -288,9 +287,8 @@ class Shell:
 
     def start(self, verb: str, *given: object, **options: Any) -> Any:
         pipes = {name: options.pop(name, subprocess.DEVNULL) for name in ("stdin", "stdout", "stderr")}
-        return subprocess.Popen(
-            [*PROGRAM, *self.words(verb, *given, **options)], cwd=self.folder, env=self.variables, **pipes
-        )
+        words = [*PROGRAM, *self.words(verb, *given, **options)]
+        return subprocess.Popen(words, cwd=self.folder, env=self.variables, **pipes)
 
     def person(self, verb: str, *given: object, typed: str = "y\n", **options: Any) -> Answer:
         """At a terminal, where somebody types; colours and questions are in the text."""

@@ -323,7 +323,7 @@ def test_one_writer_does_not_fill_the_queue_for_the_others(lib: Lib) -> None:
     assert waits(by(lib, "agent", "claude").keep("Be brief", kind="preference", scope="global"))
 
 
-@pytest.mark.covers("E4", "S0-15", "W3-13")
+@pytest.mark.covers("E4", "S0-15")
 def test_over_the_doors_a_question_waits_for_a_person(shell: Shell, web: Web) -> None:
     asked = web("remember", text="Always be brief", kind="preference", scope="global")
     assert asked.status == 202 and asked.data["pending"] and asked.error == "waits"

@@ -299,7 +299,7 @@ def test_what_the_program_makes_is_private_too(tmp_path: Path) -> None:
 JUMPS = {"ten years on": 3653, "ten years back": -3653, "to 1971": -20_000, "to 2100": 27_000}
 
 
-@pytest.mark.covers("P16", "S1-12")
+@pytest.mark.covers("P16")
 @pytest.mark.parametrize("days", JUMPS.values(), ids=JUMPS)
 def test_nothing_expires_right_after_the_clock_jumped(tmp_path: Path, days: int) -> None:
     clock = Clock(BEGIN)

@@ -120,7 +120,7 @@ def test_a_restored_backup_and_an_old_export_do_not_bring_it_back(tmp_path: Path
     assert found_in(store_in(tmp_path).parent, ["heronqualm"]) == []
 
 
-@pytest.mark.covers("G3", "S1-12", "E12")
+@pytest.mark.covers("G3", "E12")
 def test_what_was_made_of_it_goes_with_it(tmp_path: Path) -> None:
     with Lib(tmp_path / "memory.db") as lib:
         count, dice = rounds(1000, 0.05), random.Random(12)
@@ -222,7 +222,7 @@ def test_pages_and_exports_of_ours_follow(tmp_path: Path) -> None:
     assert found_in(tmp_path, ["heronqualm"]) == []
 
 
-@pytest.mark.covers("G1", "W3-5")
+@pytest.mark.covers("G1")
 def test_forgetting_is_something_else(tmp_path: Path) -> None:
     with Lib(tmp_path / "memory.db") as lib:
         lib.keep("The heronqualm nests at the weir")

@@ -233,7 +233,7 @@ def test_what_an_agents_server_acknowledged_survives_its_client(tmp_path: Path) 
         assert_kept(lib, rounds(200, 0.05))
 
 
-@pytest.mark.covers("P1", "P13")
+@pytest.mark.covers("P1")
 def test_a_server_that_is_told_to_end_finishes_what_it_began(tmp_path: Path) -> None:
     with serving(shell_in(tmp_path)) as web:
         web("remember", text="The heron nests at the weir")

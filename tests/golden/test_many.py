@@ -38,7 +38,7 @@ def reader(place: Path, count: int) -> Work:
     return work
 
 
-@pytest.mark.covers("P6", "P21", "P23", "W4-10")
+@pytest.mark.covers("P6", "P21", "W4-10")
 @pytest.mark.parametrize("suffix", ["db", "json"])
 def test_processes_write_and_read_and_nothing_is_lost(tmp_path: Path, suffix: str) -> None:
     place, each = tmp_path / f"memory.{suffix}", rounds(5000, 0.005)
@@ -51,7 +51,7 @@ def test_processes_write_and_read_and_nothing_is_lost(tmp_path: Path, suffix: st
         assert is_whole(lib) and len(lib.all(limit=100_000)) == each * len(names)
 
 
-@pytest.mark.covers("P8", "P13")
+@pytest.mark.covers("P8")
 @pytest.mark.parametrize("suffix", ["db", "json"])
 def test_many_open_an_empty_place_at_once(tmp_path: Path, suffix: str) -> None:
     for number in range(rounds(20, 0.05)):
@@ -96,7 +96,7 @@ def locked(place: Path) -> Child:
     return child
 
 
-@pytest.mark.covers("P6", "P7")
+@pytest.mark.covers("P6")
 def test_who_cannot_wait_is_told_and_goes_on_afterwards(tmp_path: Path) -> None:
     place = tmp_path / "memory.db"
     with Lib(place, wait=0.2) as lib:
@@ -109,7 +109,7 @@ def test_who_cannot_wait_is_told_and_goes_on_afterwards(tmp_path: Path) -> None:
         assert lib.keep("Kept meanwhile").outcome == "added" and is_whole(lib)
 
 
-@pytest.mark.covers("P6", "P7")
+@pytest.mark.covers("P6")
 def test_a_store_that_is_busy_for_a_moment_is_waited_for(tmp_path: Path) -> None:
     place = tmp_path / "memory.db"
     with Lib(place, wait=20) as lib:
@@ -182,7 +182,6 @@ def test_a_closed_memory_says_so(tmp_path: Path) -> None:
             act()
 
 
-@pytest.mark.covers("P17", "W2-4")
 def test_shells_that_write_at_once_all_succeed(tmp_path: Path) -> None:
     shell = shell_in(tmp_path)
     shell("remember", "The first note makes the store")

@@ -14,7 +14,6 @@ from golden.outside_fixtures import shell_in
 JSON = {"content-type": "application/json"}
 
 
-@pytest.mark.covers("W4-1", "S1-4", "P13")
 def test_a_memory_from_its_first_day_to_its_last(web: Web) -> None:
     made = web("remember", text="Staging runs Postgres 16", kind="decision", tags=["db"])
     assert (made.status, made.data["outcome"], made.data["record"]["kind"]) == (201, "added", "decision")
@@ -40,7 +39,7 @@ def test_a_memory_from_its_first_day_to_its_last(web: Web) -> None:
     assert web("audit").data["ok"]
 
 
-@pytest.mark.covers("W4-1", "Z19")
+@pytest.mark.covers("Z19")
 @pytest.mark.parametrize(("verb", "given", "status", "error"), [
     ("get", {"id": "m" + "0" * 26}, 404, "not_found"), ("get", {"id": "x y"}, 404, "not_found"),
     ("remember", {"text": ""}, 422, "invalid"), ("remember", {"text": "x", "nonsense": 1}, 422, "invalid"),
@@ -74,7 +73,7 @@ def test_what_is_no_request_is_refused(
     assert said.status == status and said.data["code"], said.text
 
 
-@pytest.mark.covers("P2", "W4-1")
+@pytest.mark.covers("P2")
 def test_a_version_is_kept_to(web: Web) -> None:
     made = web("remember", text="The lift stops at floor 3")
     id, first = made.data["id"], made.headers["etag"]
@@ -104,7 +103,6 @@ def test_what_is_sent_again_is_done_once(web: Web) -> None:
     assert len(web("turns", session="once").data) == 1
 
 
-@pytest.mark.covers("W4-1")
 def test_pages_have_every_row_once_whatever_is_added_meanwhile(web: Web) -> None:
     for number in range(25):
         web("remember", text=f"Page note {number}", project="pages")
@@ -134,7 +132,7 @@ def test_an_export_comes_back_through_an_import_as_candidates(web: Web) -> None:
     )
 
 
-@pytest.mark.covers("S3-3", "N2-4", "W4-1")
+@pytest.mark.covers("S3-3", "N2-4")
 def test_a_conversation_is_kept_turn_by_turn(web: Web) -> None:
     for role, text in (("user", "We decided to use uv for installs."), ("assistant", "Noted.")):
         assert web("turn", session="talk", role=role, text=text, project="talks").status == 201
@@ -146,7 +144,6 @@ def test_a_conversation_is_kept_turn_by_turn(web: Web) -> None:
     )
 
 
-@pytest.mark.covers("S4-3", "W4-1")
 def test_what_another_process_writes_is_told_as_it_happens(tmp_path: Path) -> None:
     shell = shell_in(tmp_path)
     with serving(shell) as web:
@@ -161,7 +158,7 @@ def test_what_another_process_writes_is_told_as_it_happens(tmp_path: Path) -> No
         talk.close()
 
 
-@pytest.mark.covers("Z19", "W4-1")
+@pytest.mark.covers("Z19")
 def test_the_contract_names_every_path_and_the_pulse_says_little(web: Web) -> None:
     paths = web.send("GET", CONTRACT).data["paths"]
     assert {route(verb)[1] for verb in ("remember", "recall", "context")} <= paths.keys()
