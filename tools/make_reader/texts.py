@@ -24,7 +24,7 @@ def sentences(path: Path) -> tuple[list[str], list[str]]:
     """The sentences of users and of assistants, each once."""
     user: dict[str, None] = {}
     assistant: dict[str, None] = {}
-    for turns in json.loads(lzma.open(path).read())["sessions"].values():
+    for turns in json.loads(lzma.decompress(path.read_bytes()))["sessions"].values():
         for turn in turns:
             into = user if turn["role"] == "user" else assistant
             for piece in SENTENCE.split(turn["content"]):
@@ -36,7 +36,7 @@ def sentences(path: Path) -> tuple[list[str], list[str]]:
 
 def notes(path: Path) -> list[str]:
     texts: dict[str, None] = {}
-    for line in gzip.open(path, "rt"):
+    for line in gzip.decompress(path.read_bytes()).decode().splitlines():
         row = json.loads(line)
         for text in (row.get("note"), *row.get("near", ()), *row.get("both", ()), row.get("old"), row.get("new")):
             if text and row["world"] != 6:  # the world in other languages
@@ -52,10 +52,12 @@ def main() -> None:
     given.out.mkdir(parents=True, exist_ok=True)
     random.seed(1)
     user, assistant = sentences(given.data / "longmemeval-s-dev.json.xz")
-    user, assistant = (random.sample(some, min(most, len(some))) for some, most in ((user, MOST_USER), (assistant, MOST_ASSISTANT)))
+    user, assistant = (
+        random.sample(some, min(most, len(some))) for some, most in ((user, MOST_USER), (assistant, MOST_ASSISTANT))
+    )
     texts = {"user": user, "assistant": assistant, "notes": notes(given.data / "notes-train.jsonl.gz")}
     (given.out / "texts.json.xz").write_bytes(lzma.compress(json.dumps(texts, ensure_ascii=False).encode(), preset=9))
-    (given.out / "notes-train.jsonl").write_bytes(gzip.open(given.data / "notes-train.jsonl.gz").read())
+    (given.out / "notes-train.jsonl").write_bytes(gzip.decompress((given.data / "notes-train.jsonl.gz").read_bytes()))
     weights = {}
     for name, value in load_file(given.teacher / "model.safetensors").items():
         if name == "embeddings.word_embeddings.weight":

@@ -40,7 +40,7 @@ class Layer(nn.Module):
         self.up, self.down = nn.Linear(width, inner), nn.Linear(inner, width)
 
     def forward(self, x: torch.Tensor, seen: torch.Tensor) -> torch.Tensor:
-        many, long, width = x.shape
+        many, long, _ = x.shape
         q, k, v = self.qkv(x).view(many, long, 3, self.heads, -1).permute(2, 0, 3, 1, 4)
         a = F.scaled_dot_product_attention(q, k, v, attn_mask=seen[:, None, None, :]).transpose(1, 2).reshape(x.shape)
         x = self.n1(x + F.dropout(self.o(a), 0.1, self.training))
@@ -174,9 +174,10 @@ def load(folder: Path, notes: Path, aside: str) -> dict[str, list]:
         elif "both" in row:
             got["pair"].append((tuple(row["both"]), RELATIONS.index("both")))
         else:
-            got["pair"] += [((row["note"], near), RELATIONS.index("other" if random.random() < 0.5 else "both")) for near in row["near"][:1]]
+            relation = RELATIONS.index(random.choice(("other", "both")))
+            got["pair"] += [((row["note"], near), relation) for near in row["near"][:1]]
             if random.random() < 0.35:
-                got["said"].append((row["note"], KINDS.index(row["kind"]) if row["kind"] in KINDS else KINDS.index("fact")))
+                got["said"].append((row["note"], KINDS.index(row["kind"] if row["kind"] in KINDS else "fact")))
             if random.random() < 0.35:
                 got["said"].append((random.choice(row["asks"]), KINDS.index("none")))
     return got
@@ -236,7 +237,9 @@ def teach(weights: dict, got: dict, texts: list[str], cut: BertWordPieceTokenize
     model.words.weight.requires_grad_(True)
     model.train()
     optimiser = torch.optim.AdamW(model.parameters(), 6e-5, weight_decay=0.01)
-    names = [found[0] for text in random.sample(texts, min(9000, len(texts))) for found in NAME.finditer(text)] or ["Ada"]
+    names = [found[0] for text in random.sample(texts, min(9000, len(texts))) for found in NAME.finditer(text)] or [
+        "Ada"
+    ]
     by_relation = [[row for row in got["pair"] if row[1] == n] for n in range(5)]
     share = [0.15, 0.38, 0.11, 0.24, 0.12]
     for step in range(steps):
@@ -271,7 +274,9 @@ def neighbours(weights: dict, texts: list[str], cut: BertWordPieceTokenizer, man
         which = order[start : start + 2048]
         ids, side, _ = rows.at(which)
         seen = ids > 0
-        x = model.norm(model.words(ids) + model.places(torch.arange(ids.shape[1], device=DEVICE)[None]) + model.sides(side))
+        x = model.norm(
+            model.words(ids) + model.places(torch.arange(ids.shape[1], device=DEVICE)[None]) + model.sides(side)
+        )
         for layer in model.layers:
             x = layer(x, seen)
         vectors[which.to(DEVICE)] = F.normalize((x * seen.unsqueeze(-1)).sum(1), dim=1)
@@ -281,18 +286,21 @@ def neighbours(weights: dict, texts: list[str], cut: BertWordPieceTokenizer, man
         some = torch.tensor(asked[start : start + 1024], device=DEVICE)
         near = (vectors[some] @ vectors.T).topk(6, 1).indices.tolist()
         for one, others in zip(some.tolist(), near, strict=True):
-            pairs += [(texts[one], texts[other]) for other in others if other != one and texts[one].lower() != texts[other].lower()][:4]
+            apart = [other for other in others if texts[one].lower() != texts[other].lower()]
+            pairs += [(texts[one], texts[other]) for other in apart[:4]]
     return pairs
 
 
-def distil(weights, got, teachers, pool, singles, cut, layers, steps, rate, seed=3) -> Reader:  # noqa: ANN001
+def distil(weights, got, teachers, pool, singles, cut, layers, steps, rate, seed=3) -> Reader:
     """The student learns from what the teachers say of unlabelled text, and from the written lines."""
     random.seed(seed), torch.manual_seed(seed)
     student = Reader(weights, layers).to(DEVICE)
     student.train()
     lower = [tuple(text.lower().rstrip(".") for text in pair) for pair, _ in got["pair"]]
     pairs = Rows(cut, [*(pair for pair, _ in got["pair"]), *lower, *pool])
-    alone = Rows(cut, [*(text for text, _ in got["said"]), *(text.lower().rstrip(".") for text, _ in got["said"]), *singles])
+    alone = Rows(
+        cut, [*(text for text, _ in got["said"]), *(text.lower().rstrip(".") for text, _ in got["said"]), *singles]
+    )
     relation, kind = judge(teachers, pairs, 0), judge(teachers, alone, 1)
     for table, lines, size in ((relation, got["pair"], 5), (kind, got["said"], len(KINDS))):
         hard = soften([label for _, label in lines], size).repeat(2, 1)
@@ -309,15 +317,16 @@ def distil(weights, got, teachers, pool, singles, cut, layers, steps, rate, seed
     drawn[:written_alone] = 0.35 / written_alone * float(drawn.sum()) / 0.65
     optimiser = torch.optim.AdamW([p for p in student.parameters() if p.requires_grad], rate, weight_decay=0.01)
     many = (640, 256) if DEVICE == "cuda" else (16, 8)
-    plan = [torch.multinomial(weight.to(DEVICE), number * min(steps, 400), True) for weight, number in zip((even, drawn), many, strict=True)]
+    weighed = list(zip((even.to(DEVICE), drawn.to(DEVICE)), many, strict=True))
     for step in range(steps):
         at = step % 400
-        if step and at == 0:
-            plan = [torch.multinomial(weight.to(DEVICE), number * 400, True) for weight, number in zip((even, drawn), many, strict=True)]
+        if at == 0:
+            plan = [torch.multinomial(weight, number * 400, True) for weight, number in weighed]
         for group in optimiser.param_groups:
             group["lr"] = rate * schedule(step, steps)
         loss = 0.0
-        for rows, target, head, number, places in ((pairs, relation, 0, many[0], plan[0]), (alone, kind, 1, many[1], plan[1])):
+        tasks = ((pairs, relation, 0, many[0], plan[0]), (alone, kind, 1, many[1], plan[1]))
+        for rows, target, head, number, places in tasks:
             which = places[at * number : (at + 1) * number]
             with torch.autocast(DEVICE, torch.bfloat16, enabled=DEVICE == "cuda"):
                 out = student(*rows.at(which))[head]
@@ -351,15 +360,18 @@ def figures(name: str, models: list[Reader], got: dict, cut: BertWordPieceTokeni
         for relation, at in (("replaces", (0.02, 0.05, 0.10)), ("same", (0.02, 0.05))):
             n = RELATIONS.index(relation)
             found = [share_above(p[:, n], label == n, false) for false in at]
-            out[relation] = " ".join(f"{100 * a:.0f}@{100 * f:.0f}%(bar {b:.2f})" for (a, b), f in zip(found, at, strict=True))
+            out[relation] = " ".join(
+                f"{100 * a:.0f}@{100 * f:.0f}%(bar {b:.2f})" for (a, b), f in zip(found, at, strict=True)
+            )
             out[relation] += f" auc {area(p[:, n], label == n):.3f}"
         out["relation right"] = f"{100 * (p.argmax(1) == label).mean():.0f}"
     if got["said aside"]:
         p = judge(models, Rows(cut, [text for text, _ in got["said aside"]]), 1).cpu().numpy()
         label = np.array([label for _, label in got["said aside"]])
         worth, kept = 1 - p[:, -1], label != len(KINDS) - 1
-        found = [share_above(worth, kept, false) for false in (0.03, 0.07)]
-        out["kept"] = " ".join(f"{100 * a:.0f}@{f}%(bar {b:.2f})" for (a, b), f in zip(found, (3, 7), strict=True)) + f" auc {area(worth, kept):.3f}"
+        found = [(*share_above(worth, kept, false), false) for false in (0.03, 0.07)]
+        out["kept"] = " ".join(f"{100 * a:.0f}@{100 * f:.0f}%(bar {b:.2f})" for a, b, f in found)
+        out["kept"] += f" auc {area(worth, kept):.3f}"
         out["kind right"] = f"{100 * (p[kept][:, :-1].argmax(1) == label[kept]).mean():.0f}"
     print(f"{name} {time.time() - STARTED:.0f}s", json.dumps(out), flush=True)
 
@@ -377,7 +389,7 @@ def main() -> None:
     random.seed(5)
     cut = BertWordPieceTokenizer(str(given.vocab), lowercase=True)
     weights = dict(np.load(given.pack / "teacher.npz"))
-    texts = json.loads(lzma.open(given.pack / "texts.json.xz").read())
+    texts = json.loads(lzma.decompress((given.pack / "texts.json.xz").read_bytes()))
     got = load(given.lines, given.pack / "notes-train.jsonl", given.aside)
     print({name: len(some) for name, some in got.items()}, flush=True)
     written = [text for pair, _ in got["pair"] for text in pair] + [text for text, _ in got["said"]]
@@ -386,23 +398,29 @@ def main() -> None:
     figures(f"{given.aside or 'all'} teachers", teachers, got, cut)
     worth = judge(teachers, Rows(cut, texts["user"]), 1)[:, -1].cpu()
     statements = [text for text, none in zip(texts["user"], worth.tolist(), strict=True) if none < 0.6]
-    pool = neighbours(weights, [*written, *texts["notes"], *statements, *random.sample(texts["user"], len(texts["user"]) // 4)], cut, given.asked)
+    some = random.sample(texts["user"], len(texts["user"]) // 4)
+    pool = neighbours(weights, [*written, *texts["notes"], *statements, *some], cut, given.asked)
     names = [found[0] for text in base for found in NAME.finditer(text)] or ["Ada"]
     pool += [synthetic(base, names)[0] for _ in range(len(pool) // 5)]
     pool += [(random.choice(written), random.choice(written)) for _ in range(len(pool) // 12)]
-    pool += [(one, random.choice(["", "Actually: ", "From now on ", "Change: ", "ok then "]) + new) for one in random.sample(base, len(base) // 3) if (new := other_number(one))]
+    cues = ("", "Actually: ", "From now on ", "Change: ", "ok then ")
+    altered = ((one, other_number(one)) for one in random.sample(base, len(base) // 3))
+    pool += [(one, random.choice(cues) + new) for one, new in altered if new]
     singles = [*texts["user"], *texts["assistant"], *texts["notes"]]
     print(f"{len(pool)} pairs, {len(singles)} sentences, {time.time() - STARTED:.0f}s", flush=True)
     for layers in given.layers.split(";"):
         start, rate = weights, 3e-4
         if layers.startswith("small"):
-            table = {part: np.load(given.vocab.parent / f"static-256{end}.npy") for part, end in (("words", ""), ("word_scales", ".scales"))}
-            start, rate = table | {"word_scales": table["word_scales"].reshape(-1, 1)}, 1e-3
-        student = distil(start, got, teachers, pool, singles, cut, [int(n) for n in layers.removeprefix("small").split(",")], given.steps, rate)
+            rows, scales = (np.load(given.vocab.parent / f"static-256{end}.npy") for end in ("", ".scales"))
+            start, rate = {"words": rows, "word_scales": scales.reshape(-1, 1)}, 1e-3
+        numbers = [int(number) for number in layers.removeprefix("small").split(",")]
+        student = distil(start, got, teachers, pool, singles, cut, numbers, given.steps, rate)
         figures(f"{given.aside or 'all'} student {layers}", [student], got, cut)
         if given.aside:
             continue
-        state = {name: value.detach().cpu().numpy() for name, value in student.state_dict().items() if name != "words.weight"}
+        state = {
+            name: value.detach().cpu().numpy() for name, value in student.state_dict().items() if name != "words.weight"
+        }
         large = {name: value.astype(np.float16) for name, value in state.items()}
         np.savez(given.out / f"reader-{given.aside or 'all'}-{layers.replace(',', '')}.npz", **large)
 
