@@ -417,6 +417,9 @@ def main() -> None:
         student = distil(start, got, teachers, pool, singles, cut, numbers, given.steps, rate)
         figures(f"{given.aside or 'all'} student {layers}", [student], got, cut)
         if given.aside:
+            aside = {name: judge([student], Rows(cut, [each for each, _ in got[f"{name} aside"]]), head) for head, name in enumerate(("pair", "said"))}
+            labels = {f"{name} label": np.array([label for _, label in got[f"{name} aside"]]) for name in aside}
+            np.savez(given.out / f"aside-{given.aside}-{layers}.npz", **labels, **{name: p.cpu().numpy() for name, p in aside.items()})
             continue
         state = {
             name: value.detach().cpu().numpy() for name, value in student.state_dict().items() if name != "words.weight"
