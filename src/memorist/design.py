@@ -16,6 +16,7 @@ from memorist.errors import Invalid
 from memorist.folder import Folder
 from memorist.kinds import Kinds
 from memorist.lazy import dataclass
+from memorist.models import reader
 from memorist.models.chat import ChatPort
 from memorist.models.embed import Patience
 from memorist.records import Record
@@ -77,6 +78,12 @@ class Tools:
     # The project's folder, for memories about its files; never read inside a transaction.
     folder: Folder = field(default_factory=lambda: Folder(None))
     chat: ChatPort = field(default_factory=ChatPort)  # a language model, where one was named
+    reading: bool = True  # whether the setting lets the reader judge texts
+
+    @property
+    def reads(self) -> bool:
+        """Whether the reader can be asked: it is switched on, and its weights are sound."""
+        return self.reading and reader.problem() is None
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,6 +9,7 @@ measured on writers it never saw. For other languages it is seldom sure, so its 
 with a scale per row, read on first use; importing this module imports no numpy.
 """
 
+import logging
 from collections.abc import Sequence
 from functools import cache
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -28,12 +29,11 @@ TOGETHER = 16  # sequences of like length in one product
 CLS, SEP = 101, 102
 HEADS = 12
 
-# Bars, each with what it buys on writers that were kept aside (mean of four folds, tools/make_reader/README.md).
-KEEP = 0.5  # worth: kept 93 %, of what is not worth it 4 %
-RETIRE = 0.97  # replaces: found 27 % at 1 %
-FLAG = 0.9  # replaces: found 50 % at 4 %
-ORDER = 0.6  # replaces: found 70 % at 11 %
-SAME = 0.9  # same: found 45 % at 1 %
+# Bars, each with what it buys on writers that were kept aside (tools/make_reader/README.md).
+KEEP = 0.8  # worth keeping
+RETIRE, FLAG, ORDER = 0.96, 0.92, 0.6  # replaces: certain, worth a flag, enough to show the newer one first
+SAME_FRAME, DOUBT = 0.5, 0.75  # of two texts that differ in one value: replaces; both hold
+ASKED = 3  # near memories of a new one
 
 
 class Statement(NamedTuple):
@@ -93,6 +93,17 @@ def relations(pairs: Sequence[tuple[str, str]]) -> list[Relation]:
     for pair, chances in zip(new, _read(rows, "relation"), strict=True):
         _remember(_relations, pair, Relation(*chances))
     return [_relations[pair] for pair in pairs]
+
+
+@cache
+def problem() -> str | None:
+    """Why the reader cannot be asked; None if it can. Words and meaning work without it."""
+    try:
+        _weights()
+    except ModelUnavailable as missing:
+        logging.getLogger("memorist").warning("%s", missing)
+        return str(missing)
+    return None
 
 
 def _remember(cache: dict[Any, Any], key: Any, verdict: Any) -> None:

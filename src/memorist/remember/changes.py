@@ -18,7 +18,6 @@ from memorist.design import Tools
 from memorist.errors import Conflict
 from memorist.kinds import Kind
 from memorist.lazy import dataclass
-from memorist.models.pairs import Unstored
 from memorist.records import Link, Record, changed, to_micros
 from memorist.remember.authority import Agreed, Effect, judge, noted, users_word
 from memorist.store.index import has_triggers
@@ -92,7 +91,6 @@ class Changes:
     records: dict[str, Record] = field(default_factory=dict)  # in the state in which they will be stored
     twins: dict[Twins, list[Record]] = field(default_factory=dict)  # records with the same text in the same place
     claimed: dict[int, list[Record]] = field(default_factory=dict)  # topic → new records with a claim about it
-    told: Unstored = field(default_factory=Unstored)  # the meaning of the new records
     settings: dict[str, str] = field(default_factory=dict)
 
     @classmethod

@@ -1,19 +1,16 @@
 """Memories that contradict one another: how they are found, what happens to them, and how a conflict is closed.
 
     contradictory   one is for it, the other against it
-    superseded      the same slot has another value: the later statement replaces the earlier one, where that is clear
-    ambiguous       both may hold: one is about a special case of the other
+    superseded      the newer one replaces the older, for certain
+    ambiguous       it may replace it, or both may hold
 
-Each pair is judged twice. The rules of `text/claims.py` compare words as words and subjects as wholes, so "because" contains
-no "use", and two prohibitions of one thing agree. Most people phrase things differently ("Since the burglary it's 9016#"), so
-the classifier of `models/pairs.py` is consulted too: it flags above a certain confidence, and retires only when it is sure.
+Exact rules (`text/claims.py`) find opposites, and the same words with another value in one place. The reader
+(`models/reader.py`) finds what is put in other words, among the three nearest memories, and doubts a value that both can have.
 
 The design decides what happens to a new memory (`Design.conflicts`): `flag` links the two as contradicting, `supersede`
-retires the older one if the newer one clearly describes the current state, and `ask` flags them and asks a person. It is clear
-if one slot has another value, if a statement says that it is a correction, or if the classifier is sure. The newer one must
-also be stated later, by a source that is trusted no less, and not be read from a file. A memory that is moved, restored or
-reworded is compared in the same way, but never retires another. Everything flagged is shown on both sides until it is
-resolved.
+retires the older one if the newer one certainly replaces it, and `ask` flags them and asks a person. The newer one must also be
+stated later, by a source that is trusted no less, and not be read from a file. A memory that is moved, restored or reworded is
+compared in the same way, but never retires another. Everything flagged is shown on both sides until it is resolved.
 
 A conflict is a link `contradicts` between two memories that are both active and readable, so it ends with either of them.
 Closing it is one action: either the memory that does not hold is superseded, or both stay and are merely related; the link
@@ -21,11 +18,10 @@ goes. A memory that was superseded by mistake is brought back the same way: keep
 superseded.
 """
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
 from functools import partial
-from itertools import product
 from typing import Any, Literal, get_args
 
 from memorist import checks
@@ -33,7 +29,7 @@ from memorist.design import Ask, Conflicts
 from memorist.errors import Invalid, NotFound, Refused
 from memorist.kinds import MEMORY
 from memorist.lazy import dataclass
-from memorist.models import pairs
+from memorist.models import reader
 from memorist.models.embed import unpack
 from memorist.noun import Noun
 from memorist.records import Link, Outcome, Record
@@ -45,18 +41,19 @@ from memorist.store.nouns import LOOKED_AT, shelf_of
 from memorist.store.protocol import Store
 from memorist.store.where import Where, everywhere
 from memorist.text import claims
-from memorist.text.gist import gist, tells
 from memorist.text.visible import quoted
 from memorist.text.words import query_terms
 
 DisputeKind = Literal["contradictory", "superseded", "ambiguous"]
 Severity = Literal["high", "medium", "low"]
 DISPUTE_KINDS: tuple[DisputeKind, ...] = get_args(DisputeKind)
-LONGEST_SAID = 60  # characters of a value in a reason
+LONGEST_SHOWN = 60  # characters of a value in a reason
 MOST_CLASHES = 3  # existing memories that one new memory may be flagged against
 CANDIDATES = 8
 LOOKED_FOR = 6  # words of a text that announces a change
-ALIKE_AT_MOST = 8  # memories it is compared with: by words, by meaning, and from its batch
+ALIKE_AT_MOST = 8  # memories it is compared with in meaning
+PENDING = 4096  # of its batch
+ALIKE, VERY_ALIKE = 0.45, 0.6  # cosine from which the reader is asked, with and without a shared word
 LOGS = ("reasoning", "tool_output", "file_change", "summary")  # they record what happened and claim nothing else
 RESOLVE = "`conflicts` shows what contradicts what, and `resolve` says which of the two holds"
 NEW = "nothing like it was there"  # why a memory is added
@@ -73,7 +70,7 @@ Find = Callable[[], tuple[Record, Record]]
 
 @dataclass(frozen=True, slots=True)
 class Clash:
-    """Why two statements contradict each other. `clear`: the newer one describes the current state."""
+    """Why two statements contradict each other. `clear`: the newer one certainly describes the current state."""
 
     kind: DisputeKind
     severity: Severity
@@ -81,75 +78,36 @@ class Clash:
     clear: bool = False
 
 
-def between(old: str, new: str) -> Clash | None:
-    """The first clash of two texts, if there is any.
+def between(old: str, new: str, corrects: bool = False, reading: bool = True) -> Clash | None:
+    """How a newer text contradicts an older one. `corrects`: it is known to be a correction; `reading`: the reader may be asked.
 
-    >>> between("Billing listens on port 8080", "Billing listens on port 9090").reason
+    >>> between("Billing listens on port 8080", "Billing now listens on port 9090").reason
     'another value: 8080, and 9090'
     >>> between("Never deploy on Fridays", "Don't deploy on Fridays") is None
     True
     """
-    return clash(claims.claims(old), claims.claims(new)) or anew(old, new)
-
-
-def clash(old: claims.Claims, new: claims.Claims, corrects: bool = False) -> Clash | None:
-    """The first clash of two sets of claims. `corrects`: the new text is a correction, even if its words do not say so."""
-    corrects = corrects or new.corrects
-    for was, now in product(old.slots, new.slots):
-        found = _other_value(was, now, corrects)
-        if found:
-            return found
-    for before, after in product(old.stances, new.stances):
-        found = _against(before, after, corrects)
-        if found:
-            return found
-    return None
-
-
-def anew(old: str, new: str) -> Clash | None:
-    """The classifier's verdict that the newer text replaces the older one. If the rules can read both, they decide instead."""
-    if (claims.claims(old).slots and claims.claims(new).slots) or not pairs.flags(old, new):
+    opposite = claims.opposite(old, new)
+    if opposite is not None:
+        return Clash("contradictory", "high", f"one is for it, the other against it: {_short(opposite)}", corrects)
+    values = claims.other_value(old, new)
+    if max(len(old), len(new)) > claims.LONGEST_CLAIM or not (values or reading):
         return None
+    verdict = reader.relations([(old, new)])[0] if reading else None
+    sure = 0.0 if verdict is None else verdict.replaces
+    if values:
+        reason = f"another value: {_short(values.was)}, and {_short(values.now)}"
+        if values.leads and (verdict is None or verdict.both >= reader.DOUBT):
+            return None
+        clear = corrects or sure >= reader.SAME_FRAME
+        return Clash("superseded" if clear else "ambiguous", "medium" if clear else "low", reason, clear)
     reason = f"it was stated anew: {_short(old)}"
-    return Clash("superseded", "medium", reason, True) if pairs.retires(old, new) else Clash("ambiguous", "low", reason)
+    if sure >= reader.RETIRE or (corrects and sure >= reader.FLAG):
+        return Clash("superseded", "medium", reason, True)
+    return Clash("ambiguous", "low", reason) if sure >= reader.FLAG else None
 
 
-def _other_value(was: claims.Slot, now: claims.Slot, corrects: bool) -> Clash | None:
-    grade = min(was.grade, now.grade)
-    differ = grade != claims.MANY and claims.same_slot(was, now) and claims.other_value(was, now)
-    if not differ or _of_another_sort(was, now):
-        return None
-    alike = claims.exchangeable(was.said, now.said, now.counted)
-    if not alike and grade != claims.CLEAR:
-        return None
-    reason = f"another value: {_short(was.said)}, and {_short(now.said)}"
-    clear = alike and (grade == claims.CLEAR or corrects)
-    return Clash("superseded" if clear else "ambiguous", "medium" if clear else "low", reason, clear)
-
-
-def _of_another_sort(was: claims.Slot, now: claims.Slot) -> bool:
-    """Whether the values are not alternatives: Postgres, and in Berlin; in Berlin, and on Torstrasse; on Monday, and at noon;
-    Anna, and Irish."""
-    placed = was.how != now.how and not now.counted
-    return placed or claims.unrelated(was.said, now.said, now.counted)
-
-
-def _against(was: claims.Stance, now: claims.Stance, corrects: bool) -> Clash | None:
-    if was.favours == now.favours or was.act != now.act:
-        return None
-    what = " ".join((*([was.act] if was.act else ()), *min((was.words, now.words), key=len)))
-    tones = {was.tone, now.tone}
-    severity: Severity = "high" if tones == {"high"} else "low" if "low" in tones and "high" not in tones else "medium"
-    if claims.same_words(was, now):
-        return Clash("contradictory", severity, f"one is for it, the other against it: {_short(what)}", corrects)
-    rules = bool(was.act) or (was.strict and now.strict)
-    if rules and claims.within(was, now):
-        return Clash("ambiguous", "low", f"one of them only in some case: {_short(what)}")
-    return None
-
-
-def _short(said: str) -> str:
-    return said if len(said) <= LONGEST_SAID else said[: LONGEST_SAID - 1] + "…"
+def _short(text: str) -> str:
+    return text if len(text) <= LONGEST_SHOWN else text[: LONGEST_SHOWN - 1] + "…"
 
 
 # ---------------------------------------------------------------- a new memory
@@ -172,30 +130,18 @@ def meet(record: Record, changes: Changes) -> list[str]:
 
 
 def _clashes(record: Record, changes: Changes) -> list[tuple[Record, Clash]]:
-    """Those found by the rules, and the surest one found by the classifier."""
+    """What contradicts it: the memories that the rules find, and the nearest ones in meaning, which the reader is asked about."""
     if not may_be_disputed(record, changes):
         return []
-    new = claims.claims(record.text)
-    found = [(old, why) for old in _candidates(record, changes) if (why := _clash(old, record, new, changes.now))]
-    found += _stated_anew(record, {old.id for old, _ in found}, changes)
+    others = list({old.id: old for old in (*_on_topic(record, changes), *_nearest(record, changes))}.values())
     for topic in stated(record.text):
         changes.claimed.setdefault(topic, []).append(record)
-    if len(record.text) <= pairs.LONGEST_JUDGED:
-        changes.told.add(record.id, record.text)
-    return found[:MOST_CLASHES]
-
-
-def _stated_anew(record: Record, known: Collection[str], changes: Changes) -> list[tuple[Record, Clash]]:
-    """The memory that it replaces. Only tried for texts that announce a change, because it costs two searches."""
-    if len(record.text) > pairs.LONGEST_JUDGED or not tells(record.text):
-        return []
-    alike = [
-        old
-        for old in _alike(record, changes)
-        if old.id not in known and pairs.flags(old.text, record.text) and may_meet(old, record, changes.now)
-    ]
-    alike.sort(key=lambda old: pairs.sure(old.text, record.text))
-    return [(old, why) for old in alike[-1:] if (why := anew(old.text, record.text))]
+    found = []
+    for old in others:
+        if may_meet(old, record, changes.now) and old.times.stated <= record.times.stated:
+            clash = between(old.text, record.text, record.kind == "correction", changes.by.tools.reads)
+            found += [(old, clash)] if clash else []
+    return sorted(found, key=lambda each: not each[1].clear)[:MOST_CLASHES]
 
 
 def may_be_disputed(record: Record, changes: Changes) -> bool:
@@ -204,48 +150,49 @@ def may_be_disputed(record: Record, changes: Changes) -> bool:
     return kind.layer == MEMORY and kind.recalled and not kind.append_only and kind.name not in LOGS
 
 
-def _candidates(record: Record, changes: Changes) -> list[Record]:
-    """Memories that may be about the same thing (`store/index.py`), newest first; pending ones before stored ones."""
+def _on_topic(record: Record, changes: Changes) -> list[Record]:
+    """Memories that may contradict it by the rules (`store/index.py`), newest first; pending ones before stored ones."""
     topics = opposed(record.text)
     if not topics:
         return []
     claimed = [other for topic in topics for other in changes.claimed.get(topic, [])[: -LOOKED_AT - 1 : -1]]
-    stored = changes.by.store.stating(topics, shelf_of(record), CANDIDATES)
-    return _comparable(record, (*claimed, *stored), changes)
+    return _comparable(record, (*claimed, *changes.by.store.stating(topics, shelf_of(record), CANDIDATES)), changes)
 
 
-def _alike(record: Record, changes: Changes) -> list[Record]:
-    """Memories that may be about the same thing: from this batch and the store by meaning, or by words if there are no
-    vectors."""
-    told = changes.told.nearest(record.text, ALIKE_AT_MOST // 2)
-    pending = [changes.records[id] for id in told if id in changes.records]
-    store, shelf, where = changes.by.store, shelf_of(record), everywhere(record.space)
-    numbers = list(near(record, changes))
-    if not numbers:
-        numbers = list(store.match(telling_words(record.text), [shelf], where, ALIKE_AT_MOST).scores)
-    stored = store.get(list(dict.fromkeys(numbers)), where) if numbers else []
-    earlier = [old for old in (*pending, *stored) if old.times.stated <= record.times.stated]
-    return _comparable(record, earlier, changes)
+def _nearest(record: Record, changes: Changes) -> list[Record]:
+    """The few nearest memories in meaning, pending or stored, that share a word or a number with it."""
+    if not changes.by.tools.reads or len(record.text) > claims.LONGEST_CLAIM:
+        return []
+    near = near_by_meaning(record, changes)
+    words = set(telling_words(record.text))
+    alike = [old for old, cosine in near if cosine >= (ALIKE if words & set(query_terms(old.text)) else VERY_ALIKE)]
+    return _comparable(record, alike, changes)[: reader.ASKED]
 
 
-def near(record: Record, changes: Changes) -> Iterator[int]:
-    """The numbers of the nearest records by vector, if this record already has one."""
+def near_by_meaning(record: Record, changes: Changes) -> list[tuple[Record, float]]:
+    """The nearest records by vector with their cosines, best first, if this record already has a vector."""
     ahead, meaning = changes.vectors.get(record.id), changes.by.tools.meaning
     embedder = meaning.embedder() if ahead is not None and ahead.fits(record) else None
     if ahead is None or embedder is None:
-        return
+        return []
     [vector] = unpack(ahead.vectors[:1])
-    shelves, where = [shelf_of(record)], everywhere(record.space)
+    where, cosines = everywhere(record.space), dict[int, float]()
     for generation in meaning.living():
         if generation.model == embedder.name:
-            found = changes.by.store.nearest(generation.id, vector, shelves, where, ALIKE_AT_MOST)
-            yield from (number for number, _ in found.hits)
+            hits = changes.by.store.nearest(generation.id, vector, [shelf_of(record)], where, ALIKE_AT_MOST).hits
+            cosines.update(hits)
+    stored = changes.by.store.get(list(cosines), where) if cosines else []
+    found = [(old, cosines[old.number]) for old in stored]
+    pending = [old for old in changes.records.values() if old.id != record.id and old.id in changes.vectors][-PENDING:]
+    if pending:
+        rows = unpack([changes.vectors[old.id].vectors[0] for old in pending])
+        found += zip(pending, (rows @ vector).tolist(), strict=True)
+    return sorted(found, key=lambda each: -each[1])[:ALIKE_AT_MOST]
 
 
 def telling_words(text: str) -> list[str]:
     """The words to search for: the longest, which are usually the rarest."""
-    longest = sorted(dict.fromkeys(gist(text).raw), key=len, reverse=True)[: 2 * LOOKED_FOR]
-    return sorted(query_terms(" ".join(longest)), key=len, reverse=True)[:LOOKED_FOR]
+    return sorted(query_terms(text), key=len, reverse=True)[:LOOKED_FOR]
 
 
 def _comparable(record: Record, others: Iterable[Record], changes: Changes) -> list[Record]:
@@ -255,12 +202,6 @@ def _comparable(record: Record, others: Iterable[Record], changes: Changes) -> l
         for old in latest.values()
         if (old.scope, old.home, old.state) == (record.scope, record.home, "active") and may_be_disputed(old, changes)
     ]
-
-
-def _clash(old: Record, record: Record, new: claims.Claims, now: datetime) -> Clash | None:
-    if not may_meet(old, record, now):
-        return None
-    return clash(claims.claims(old.text), new, corrects=record.kind == "correction")
 
 
 def may_meet(old: Record, record: Record, now: datetime) -> bool:
@@ -273,7 +214,7 @@ def may_meet(old: Record, record: Record, now: datetime) -> bool:
 
 def one_voice(a: Record, b: Record) -> bool:
     """Whether they can be about the same person: two people may both say "I live in Oslo"."""
-    personal = claims.claims(a.text).personal or claims.claims(b.text).personal
+    personal = claims.is_personal(a.text) or claims.is_personal(b.text)
     return not personal or a.provenance.speaker == b.provenance.speaker
 
 
@@ -298,7 +239,7 @@ def reworded(record: Record, changes: Changes) -> list[str]:
         if not {link.a, link.b} <= known.keys():
             continue
         a, b = known[link.a].text, known[link.b].text
-        if not between(a, b) and not between(b, a):  # in either order
+        if not between(a, b, reading=by.tools.reads) and not between(b, a, reading=by.tools.reads):
             other = known[link.b if link.a == record.id else link.a]
             said.append(f"it no longer contradicts memory {other.number}")
             changes.unlink(known[link.a], link, said[-1])

@@ -14,7 +14,7 @@ from typing import Any
 from memorist import checks
 from memorist.records import Record
 from memorist.remember.changes import Changes, is_one_item
-from memorist.remember.conflicts import between, may_be_disputed, may_meet, near, telling_words
+from memorist.remember.conflicts import between, may_be_disputed, may_meet, near_by_meaning, telling_words
 from memorist.store.nouns import shelf_of
 from memorist.store.where import everywhere
 from memorist.text.procedure import PARTS_OF_PROCEDURE, PROCEDURE
@@ -29,18 +29,13 @@ def says_the_same(record: Record, changes: Changes) -> Record | None:
     """The active memory of the same kind and scope that says the same; None if there is none."""
     if not may_be_disputed(record, changes) or len(record.text) > LONGEST_COMPARED:
         return None
-    pending = [changes.records[id] for id in changes.told.nearest(record.text, MOST_ALIKE) if id in changes.records]
-    latest = (changes.records.get(old.id, old) for old in (*_alike(record, changes), *pending))
+    near = [old for old, _ in near_by_meaning(record, changes)]
+    if not near:
+        store, where = changes.by.store, everywhere(record.space)
+        numbers = list(store.match(telling_words(record.text), [shelf_of(record)], where, MOST_ALIKE).scores)
+        near = [*(store.get(numbers, where) if numbers else ()), *list(changes.records.values())[-MOST_ALIKE:]]
+    latest = (changes.records.get(old.id, old) for old in near)
     return next((old for old in latest if _is_twin(old, record, changes)), None)
-
-
-def _alike(record: Record, changes: Changes) -> list[Record]:
-    """Those similar by words and, if there are vectors, by meaning."""
-    store, where = changes.by.store, everywhere(record.space)
-    meant = set(near(record, changes))
-    found = store.match(telling_words(record.text), [shelf_of(record)], where, MOST_ALIKE).scores
-    numbers = [number for number in found if number in meant] if meant else list(found)
-    return store.get(numbers, where) if numbers else []
 
 
 def _is_twin(old: Record, record: Record, changes: Changes) -> bool:
@@ -50,7 +45,7 @@ def _is_twin(old: Record, record: Record, changes: Changes) -> bool:
     if not (same_place and valid and one_item):
         return False
     alike = adds_nothing(record.text, to=old.text) and may_meet(old, record, changes.now)
-    return alike and not rearranged(old.text, record.text) and between(old.text, record.text) is None
+    return alike and not rearranged(old.text, record.text) and between(old.text, record.text, reading=False) is None
 
 
 def does_it_otherwise(record: Record, other: Record) -> bool:

@@ -8,8 +8,7 @@ a hint: the texts are compared afterwards. It depends on the text alone, so a me
 moved.
 """
 
-import hashlib
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from functools import lru_cache
 
 from memorist.errors import Invalid
@@ -19,8 +18,8 @@ from memorist.records import Record
 from memorist.text.words import chunks, terms
 
 CHUNKS = 4096  # index rows a record can have: row number = record number × CHUNKS + chunk
-TOPICS_AT_MOST = 4  # of one text
-RULES = "2"  # incremented whenever some text gets other topics; a store made with other rules rebuilds its own
+TOPICS_AT_MOST = 8  # of one text
+RULES = "3"  # incremented whenever some text gets other topics; a store made with other rules rebuilds its own
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,43 +86,17 @@ def states(kind: str) -> bool:
 
 
 def stated(text: str) -> tuple[int, ...]:
-    return _both(text)[0]
+    return _topics(text)[0]
 
 
 def opposed(text: str) -> tuple[int, ...]:
-    """The topics of a text that would contradict this one: the same slots, and the opposite side of what it is for or against."""
-    return _both(text)[1]
-
-
-def _both(text: str) -> tuple[tuple[int, ...], tuple[int, ...]]:
-    from memorist.text.claims import LONGEST_CLAIM  # here, because who only reads need not wait for its patterns
-
-    return _sides(text) if len(text) <= LONGEST_CLAIM else ((), ())
+    """The topics of a text that would contradict this one."""
+    return _topics(text)[1]
 
 
 @lru_cache(maxsize=1 << 10)
-def _sides(text: str) -> tuple[tuple[int, ...], tuple[int, ...]]:
-    from memorist.text.claims import claims
+def _topics(text: str) -> tuple[tuple[int, ...], tuple[int, ...]]:
+    from memorist.text import claims  # here, because who only reads need not wait for its patterns
 
-    found = claims(text)
-    slots = [
-        f"{'number' if slot.counted else 'value'} {' '.join(sorted(slot.about))}" for slot in found.slots if slot.grade
-    ]
-    here, there = list(slots), list(slots)
-    for stance in found.stances:
-        what = f"{stance.act} {' '.join(sorted(_stem(word) for word in stance.words[: stance.head]))}"
-        sides = (f"for {what}", f"against {what}")
-        here.append(sides[not stance.favours])
-        there.append(sides[stance.favours])
-    return _numbers(here), _numbers(there)
-
-
-def _stem(word: str) -> str:
-    """The word without inflection: supports → support."""
-    return terms(word)[0] if word.isascii() and word.isalpha() else word
-
-
-def _numbers(names: Sequence[str]) -> tuple[int, ...]:
-    unique = list(dict.fromkeys(names))[:TOPICS_AT_MOST]
-    digests = (hashlib.blake2b(name.encode("utf-8", "surrogatepass"), digest_size=8).digest() for name in unique)
-    return tuple(int.from_bytes(digest, signed=True) for digest in digests)
+    here, there = claims.topics(text)
+    return claims.digests(here[:TOPICS_AT_MOST]), claims.digests(there[:TOPICS_AT_MOST])

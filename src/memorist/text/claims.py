@@ -48,6 +48,14 @@ class Stance(NamedTuple):
     favours: bool
 
 
+class Other(NamedTuple):
+    """The values in which two texts differ; `leads`: these are their first words, which mostly name what they are about."""
+
+    was: str
+    now: str
+    leads: bool
+
+
 def stances(text: str) -> list[Stance]:
     """What the clauses of a text are for or against.
 
@@ -92,11 +100,11 @@ def opposite(old: str, new: str) -> str | None:
     return None
 
 
-def other_value(old: str, new: str) -> tuple[str, str] | None:
+def other_value(old: str, new: str) -> Other | None:
     """The values in which two texts differ that are the same but for one place.
 
     >>> other_value("The gateway listens on port 8080", "The gateway now listens on port 9090")
-    ('8080', '9090')
+    Other(was='8080', now='9090', leads=False)
     """
     if max(len(old), len(new)) > LONGEST_CLAIM:
         return None
@@ -111,7 +119,7 @@ def other_value(old: str, new: str) -> tuple[str, str] | None:
         return None
     if shared < FEWEST_SHARED or set(was[:start]) <= LITTLE or NEGATIONS & {*before, *after}:
         return None
-    return " ".join(before), " ".join(after)
+    return Other(" ".join(before), " ".join(after), start == 0)
 
 
 @lru_cache(maxsize=1 << 11)
