@@ -28,6 +28,7 @@ LIVING: tuple[State, ...] = ("active", "archived", "superseded")  # all but eras
 Origin = Literal["user", "recorded", "agent", "tool", "web", "file", "import"]  # most trusted first
 Trust = Literal["high", "medium", "low"]
 LinkKind = Literal["relates_to", "supersedes", "contradicts", "derived_from", "in_cluster"]
+NEWER = "newer"  # the evidence of a link `relates_to` from a memory to one that it may replace; recall shows the newer one first
 LINK_KINDS: tuple[LinkKind, ...] = ("relates_to", "supersedes", "contradicts", "derived_from", "in_cluster")
 
 Freshness = Literal["fresh", "stale", "unverifiable"]

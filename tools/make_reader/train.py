@@ -155,14 +155,18 @@ def judge(models: list[Reader], rows: Rows, head: int, size: int = 2048) -> torc
 
 def load(folder: Path, notes: Path, aside: str) -> dict[str, list]:
     """Written lines, split into those to learn from and those kept aside: [(pair or text, label, weight)]."""
-    got: dict[str, list] = {"pair": [], "said": [], "pair aside": [], "said aside": []}
+    got: dict[str, list] = {"pair": [], "said": [], "pair aside": [], "said aside": [], "crossed": []}
+    crossed: dict[str, list] = {}  # by writer: what one update says is no word on what another is about
     for path in sorted(folder.glob("*.jsonl")):
         writer, what = path.stem.split("-")
         into = got[f"{what} aside" if writer == aside else what]
+        updates = crossed.setdefault(writer, []) if writer != aside and what == "pair" else []
         for line in path.read_text("utf-8").splitlines():
             row = json.loads(line)
             if what == "pair":
                 into.append(((row["older"], row["newer"]), RELATIONS.index(row["relation"])))
+                if row["relation"] == "replaces":
+                    updates.append((row["older"], row["newer"]))
             else:
                 into.append((row["text"], KINDS.index(row["kind"])))
     for line in notes.read_text("utf-8").splitlines():
@@ -171,6 +175,7 @@ def load(folder: Path, notes: Path, aside: str) -> dict[str, list]:
             continue
         if "old" in row:
             got["pair"].append(((row["old"], row["new"]), RELATIONS.index("replaces")))
+            crossed.setdefault(str(row["world"]), []).append((row["old"], row["new"]))
         elif "both" in row:
             got["pair"].append((tuple(row["both"]), RELATIONS.index("both")))
         else:
@@ -180,6 +185,7 @@ def load(folder: Path, notes: Path, aside: str) -> dict[str, list]:
                 got["said"].append((row["note"], KINDS.index(row["kind"] if row["kind"] in KINDS else "fact")))
             if random.random() < 0.35:
                 got["said"].append((random.choice(row["asks"]), KINDS.index("none")))
+    got["crossed"] = [updates for updates in crossed.values() if len(updates) > 1]
     return got
 
 
@@ -202,21 +208,25 @@ def typed(text: str) -> str:
     return text.lower().rstrip(".") if chance < 0.12 else text.rstrip(".") if chance < 0.3 else text
 
 
-def synthetic(texts: list[str], names: list[str]) -> tuple[tuple[str, str], list[float]]:
+def synthetic(texts: list[str], names: list[str], crossed: list[list]) -> tuple[tuple[str, str], list[float]]:
     """A pair that needs no writer, with a soft label."""
     one, soft = random.choice(texts), [0.02] * 5
     chance = random.random()
     if chance < 0.2 and (new := other_number(one)):
         soft[1], soft[2], soft[3] = 0.8, 0.07, 0.09
         return (one, new), soft
-    if chance < 0.4 and (found := list(NAME.finditer(one))):
+    if chance < 0.35 and (found := list(NAME.finditer(one))):
         at = random.choice(found)
-        soft[3], soft[2], soft[1] = 0.72, 0.08, 0.16
+        first = at.start() < len(one) / 4  # mostly what it is about; later on it is often the value
+        soft[3], soft[2], soft[1] = (0.72, 0.08, 0.16) if first else (0.38, 0.1, 0.46)
         return (one, one[: at.start()] + random.choice(names) + one[at.end() :]), soft
-    if chance < 0.5:
+    if chance < 0.45:
         soft[0] = 0.92
         return (one, one.lower().rstrip(".")), soft
     soft[4] = 0.92
+    if chance < 0.8 and crossed:
+        (older, _), (_, newer) = random.sample(random.choice(crossed), 2)
+        return (older, newer), soft
     return (one, random.choice(texts)), soft
 
 
@@ -248,7 +258,7 @@ def teach(weights: dict, got: dict, texts: list[str], cut: BertWordPieceTokenize
         picked = [random.choice(by_relation[n]) for n in random.choices(range(5), share, k=60)]
         pairs = [tuple(typed(text) for text in pair) for pair, _ in picked]
         labels = soften([label for _, label in picked], 5)
-        made = [synthetic(texts, names) for _ in range(12)]
+        made = [synthetic(texts, names, got["crossed"]) for _ in range(18)]
         labels = torch.cat([labels, torch.tensor([soft for _, soft in made]).to(DEVICE)])
         said = random.choices(got["said"], k=36)
         rows, alone = Rows(cut, [*pairs, *(pair for pair, _ in made)]), Rows(cut, [typed(text) for text, _ in said])
@@ -401,7 +411,7 @@ def main() -> None:
     some = random.sample(texts["user"], len(texts["user"]) // 4)
     pool = neighbours(weights, [*written, *texts["notes"], *statements, *some], cut, given.asked)
     names = [found[0] for text in base for found in NAME.finditer(text)] or ["Ada"]
-    pool += [synthetic(base, names)[0] for _ in range(len(pool) // 5)]
+    pool += [synthetic(base, names, got["crossed"])[0] for _ in range(len(pool) // 4)]
     pool += [(random.choice(written), random.choice(written)) for _ in range(len(pool) // 12)]
     cues = ("", "Actually: ", "From now on ", "Change: ", "ok then ")
     altered = ((one, other_number(one)) for one in random.sample(base, len(base) // 3))
@@ -417,9 +427,16 @@ def main() -> None:
         student = distil(start, got, teachers, pool, singles, cut, numbers, given.steps, rate)
         figures(f"{given.aside or 'all'} student {layers}", [student], got, cut)
         if given.aside:
-            aside = {name: judge([student], Rows(cut, [each for each, _ in got[f"{name} aside"]]), head) for head, name in enumerate(("pair", "said"))}
+            aside = {
+                name: judge([student], Rows(cut, [each for each, _ in got[f"{name} aside"]]), head)
+                for head, name in enumerate(("pair", "said"))
+            }
             labels = {f"{name} label": np.array([label for _, label in got[f"{name} aside"]]) for name in aside}
-            np.savez(given.out / f"aside-{given.aside}-{layers}.npz", **labels, **{name: p.cpu().numpy() for name, p in aside.items()})
+            np.savez(
+                given.out / f"aside-{given.aside}-{layers.replace(',', '')}.npz",
+                **labels,
+                **{name: p.cpu().numpy() for name, p in aside.items()},
+            )
             continue
         state = {
             name: value.detach().cpu().numpy() for name, value in student.state_dict().items() if name != "words.weight"

@@ -32,7 +32,7 @@ from memorist.lazy import dataclass
 from memorist.models import reader
 from memorist.models.embed import unpack
 from memorist.noun import Noun
-from memorist.records import Link, Outcome, Record
+from memorist.records import NEWER, Link, Outcome, Record
 from memorist.remember import consent
 from memorist.remember.authority import RANK, Held
 from memorist.remember.changes import Caller, Changes, refuse_second
@@ -115,33 +115,42 @@ def _short(text: str) -> str:
 
 def look(record: Record, outcome: Outcome, policy: Conflicts, changes: Changes) -> Outcome:
     """Handles everything that contradicts a memory about to be added; returns its outcome."""
-    for old, why in _clashes(record, changes):
+    clashes, newer = _clashes(record, changes)
+    for old, why in clashes:
         outcome = _settle(old, record, why, outcome, policy, changes)
+    for old, chance in newer:
+        changes.link(record, Link(record.id, old.id, "relates_to", chance, NEWER), "it may be newer")
     return outcome
 
 
 def meet(record: Record, changes: Changes) -> list[str]:
     """Flags what contradicts a memory that is new to its place, unless flagged already; returns what to report."""
     said = []
-    for old, why in _clashes(record, changes):
+    for old, why in _clashes(record, changes)[0]:
         if not told_how(record, old, changes.by.store, ("contradicts", "relates_to")):
             said.append(_flag(old, record, why, changes))
     return said
 
 
-def _clashes(record: Record, changes: Changes) -> list[tuple[Record, Clash]]:
-    """What contradicts it: the memories that the rules find, and the nearest ones in meaning, which the reader is asked about."""
+def _clashes(record: Record, changes: Changes) -> tuple[list[tuple[Record, Clash]], list[tuple[Record, float]]]:
+    """What contradicts it among the memories that the rules find and the nearest ones in meaning, which the reader is asked about;
+    and those that it may well replace, with the probability, although that is not worth a flag."""
     if not may_be_disputed(record, changes):
-        return []
+        return [], []
     others = list({old.id: old for old in (*_on_topic(record, changes), *_nearest(record, changes))}.values())
     for topic in stated(record.text):
         changes.claimed.setdefault(topic, []).append(record)
-    found = []
+    found, newer, reading = [], [], changes.by.tools.reads
     for old in others:
-        if may_meet(old, record, changes.now) and old.times.stated <= record.times.stated:
-            clash = between(old.text, record.text, record.kind == "correction", changes.by.tools.reads)
-            found += [(old, clash)] if clash else []
-    return sorted(found, key=lambda each: not each[1].clear)[:MOST_CLASHES]
+        if not may_meet(old, record, changes.now) or old.times.stated > record.times.stated:
+            continue
+        clash = between(old.text, record.text, record.kind == "correction", reading)
+        if clash:
+            found.append((old, clash))
+        elif reading and max(len(old.text), len(record.text)) <= claims.LONGEST_CLAIM:
+            chance = reader.relations([(old.text, record.text)])[0].replaces
+            newer += [(old, chance)] if chance >= reader.ORDER else []
+    return sorted(found, key=lambda each: not each[1].clear)[:MOST_CLASHES], newer
 
 
 def may_be_disputed(record: Record, changes: Changes) -> bool:

@@ -16,7 +16,8 @@ from memorist.lazy import dataclass
 from memorist.models import reader
 from memorist.recall.pipeline import Search, ordered
 from memorist.recall.stages.keep import not_believed, rescored
-from memorist.records import Hit, Record, Signal
+from memorist.records import NEWER, Hit, Record, Signal
+from memorist.store.where import Where
 from memorist.text.claims import LONGEST_CLAIM, is_personal
 from memorist.worth import held_up, log_odds, vouched_for
 
@@ -39,15 +40,15 @@ class NewestFirst:
 
     def __call__(self, search: Search, tools: Tools) -> Search:
         best = [hit for hit in ordered(search.hits)[: self.most] if _states(hit.record, tools)]
-        best += _linked(best, search, tools)
+        links = _links(best, search, tools)
+        best += _added(best, links, search, tools)
         newer: dict[str, Hit] = {}  # by the id of the older one, the newest that replaces it
         for a, b in combinations(best, 2):
             old, new = sorted((a, b), key=_key)
-            linked = new.record.id in old.conflicts or old.record.id in new.conflicts
-            if linked and _may_replace(new.record, old.record):
+            if {old.record.id, new.record.id} in links and _may_replace(new.record, old.record):
                 known = newer.get(old.record.id)
                 newer[old.record.id] = new if known is None or _key(new) > _key(known) else known
-        if tools.reads and (pair := _unjudged(best, newer, search)):
+        if tools.reads and (pair := _unjudged(best, links, search)):
             old, new = pair
             if reader.relations([(old.record.text, new.record.text)])[0].replaces >= reader.ORDER:
                 newer[old.record.id] = new
@@ -75,22 +76,27 @@ def _key(hit: Hit) -> tuple[datetime, int]:
     return hit.record.times.stated, hit.record.number
 
 
-def _linked(best: Sequence[Hit], search: Search, tools: Tools) -> list[Hit]:
-    """Newer memories that contradict one of the best and were not found or rank far behind, with the score of the best of those
-    that they contradict."""
-    there = {hit.record.id for hit in best}
-    older = {id: hit for hit in reversed(best) for id in hit.conflicts if id not in there}
+def _links(best: Sequence[Hit], search: Search, tools: Tools) -> list[set[str]]:
+    """The pairs of which one contradicts or may replace the other."""
+    active = Where(search.where.access).also("state", "eq", "active")
+    links = tools.store.links(active, [hit.record.id for hit in best]) if best and search.as_of is None else []
+    return [{link.a, link.b} for link in links if link.kind == "contradicts" or link.evidence == NEWER]
+
+
+def _added(best: Sequence[Hit], links: Sequence[set[str]], search: Search, tools: Tools) -> list[Hit]:
+    """Newer memories that were not found, or rank far behind, with the score of the best of those that they replace."""
+    there = {hit.record.id: hit for hit in reversed(best)}
+    older = {id: there[known] for pair in links for id in pair - there.keys() for known in pair & there.keys()}
     found = []
     for record in tools.store.get(list(older), search.where) if older else ():
         old = older[record.id]
         if (record.times.stated, record.number) > _key(old) and not_believed(record, search, tools) is None:
-            level = Signal("contradicts", 1.0, 1.0, log_odds(old.score))
-            why = {"relevance": old.why.get("relevance", old.score)}
-            found.append(Hit(record, old.score, why, (level,), (old.record.id,)))
+            level = Signal("newest", 1.0, 1.0, log_odds(old.score))
+            found.append(Hit(record, old.score, {"relevance": old.why.get("relevance", old.score)}, (level,)))
     return found
 
 
-def _unjudged(best: Sequence[Hit], newer: dict[str, Hit], search: Search) -> tuple[Hit, Hit] | None:
+def _unjudged(best: Sequence[Hit], links: Sequence[set[str]], search: Search) -> tuple[Hit, Hit] | None:
     """The likest pair of the first hits that no link speaks of, the older one of which stands first."""
     from memorist.models.embed import StaticEmbedder
 
@@ -99,8 +105,7 @@ def _unjudged(best: Sequence[Hit], newer: dict[str, Hit], search: Search) -> tup
         (old, new)
         for old, new in combinations(some, 2)
         if _key(old) < _key(new)
-        and old.record.id not in newer
-        and new.record.id not in old.conflicts
+        and {old.record.id, new.record.id} not in links
         and _may_replace(new.record, old.record)
     ]
     if not pairs or search.left() == 0:
