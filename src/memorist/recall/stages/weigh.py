@@ -1,17 +1,15 @@
-"""Weighs each hit's relevance by what the record is worth today (`worth.py`), the files at hand, the kind asked for, and a
-second opinion. Stages that only refine are skipped at a deadline. At the end, hits are weighed against one another: nothing is
-dropped because it contradicts something. Until a person resolves a conflict, both sides are shown and marked (what was stated
-last comes first: `newest.py`)."""
+"""Weighs each hit's relevance by what the record is worth today (`worth.py`), the files at hand, the kind asked for, a reranker,
+and contradictions. Nothing is dropped because it contradicts something: until a person resolves a conflict, both sides are
+shown and marked (what was stated last comes first: `newest.py`)."""
 
 import math
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import replace
-from datetime import datetime
 from functools import partial
 from typing import ClassVar
 
-from memorist.design import Reranker, Tools
+from memorist.design import Tools
 from memorist.errors import ModelUnavailable
 from memorist.kinds import LIKE
 from memorist.lazy import dataclass
@@ -28,9 +26,6 @@ WORTH = 3.0  # weight of a factor's logarithm beside the signals: one full vote 
 MOST_OVERLAPS = 5  # files that count; a memory about a hundred files is about none
 PATH = regex(r"[\w.\-/\\]{1,256}\.[A-Za-z]\w{0,9}\b|[\w.\-]{1,128}/[\w.\-/]{1,256}", re.ASCII)
 LEAST = 0.01  # a factor is never 0, so what was found stays visible
-
-
-# ---------------------------------------------------------------- factors
 
 
 def weighed(hit: Hit, factors: Mapping[str, float]) -> Hit:
@@ -68,14 +63,14 @@ class WeighByVotes:
     demote: float = 1.0
 
     def __call__(self, search: Search, tools: Tools) -> Search:
-        return search.but(hits=tuple(ordered(self._weigh(hit, search.now) for hit in search.hits)))
-
-    def _weigh(self, hit: Hit, now: datetime) -> Hit:
-        record = hit.record
-        votes = reinforced(score(record.counters, self.reinforce, self.demote))
-        recency = faded(record.times.used or record.times.at, now)
-        why = {**hit.why, "votes": votes, "recency": recency}
-        return replace(hit, score=hit.score * votes * recency, why=why)
+        hits = []
+        for hit in search.hits:
+            record = hit.record
+            votes = reinforced(score(record.counters, self.reinforce, self.demote))
+            recency = faded(record.times.used or record.times.at, search.now)
+            why = {**hit.why, "votes": votes, "recency": recency}
+            hits.append(replace(hit, score=hit.score * votes * recency, why=why))
+        return search.but(hits=tuple(ordered(hits)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,13 +80,12 @@ class Suspect:
     weight: float = 0.5
 
     def __call__(self, search: Search, tools: Tools) -> Search:
-        suspects = [hit for hit in search.hits if suspect(hit.record)]
-        lowered = {hit.record.id: weighed(hit, {"injection": self.weight}) for hit in suspects}
-        if not lowered:
+        suspects = {hit.record.id: hit.record.number for hit in search.hits if suspect(hit.record)}
+        if not suspects:
             return search
-        hits = ordered(lowered.get(hit.record.id, hit) for hit in search.hits)
-        named = ", ".join(f"[id:{hit.record.number}]" for hit in lowered.values())
-        return search.but(hits=tuple(hits), note=f"{LABEL}: {named}")
+        hits = [weighed(hit, {"injection": self.weight}) if hit.record.id in suspects else hit for hit in search.hits]
+        note = f"{LABEL}: {', '.join(f'[id:{number}]' for number in suspects.values())}"
+        return search.but(hits=tuple(ordered(hits)), note=note)
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,9 +101,10 @@ class FileAffinity:
         active = {form for path in named for form in _forms(path)}
         if not active:
             return search
-        shared = [sum(not active.isdisjoint(_forms(path)) for path in hit.record.files) for hit in search.hits]
-        factors = [1 + self.each * min(count, MOST_OVERLAPS) for count in shared]
-        hits = [weighed(hit, {"files": factor}) for hit, factor in zip(search.hits, factors, strict=True)]
+        hits = []
+        for hit in search.hits:
+            shared = sum(not active.isdisjoint(_forms(path)) for path in hit.record.files)
+            hits.append(weighed(hit, {"files": 1 + self.each * min(shared, MOST_OVERLAPS)}))
         return search.but(hits=tuple(hits))
 
 
@@ -133,8 +128,10 @@ class FavourKinds:
         favour = dict(zip(named, (self.first, self.second), strict=False))
         if not favour:
             return search
-        by = [favour.get(LIKE.get(hit.record.kind, hit.record.kind), 1.0) for hit in search.hits]
-        hits = [weighed(hit, {"favoured": factor}) for hit, factor in zip(search.hits, by, strict=True)]
+        hits = [
+            weighed(hit, {"favoured": favour.get(LIKE.get(hit.record.kind, hit.record.kind), 1.0)})
+            for hit in search.hits
+        ]
         note = "the question speaks of " + ", ".join(f"{kind} (×{by:g})" for kind, by in favour.items())
         return search.but(hits=tuple(hits), note=note)
 
@@ -147,18 +144,13 @@ class FavourSeason:
     optional: ClassVar[bool] = True
 
     def __call__(self, search: Search, tools: Tools) -> Search:
-        named = _seasons_named(search)
+        seasons = {hit.record.season for hit in search.hits if hit.record.season}
+        asked = set(terms(search.asked.text[:LONGEST_QUERY])) if seasons else set()
+        named = {season for season in seasons if (words := terms(season)) and asked.issuperset(words)}
         if not named:
             return search
         hits = [weighed(hit, {"season": self.by if hit.record.season in named else 1.0}) for hit in search.hits]
         return search.but(hits=tuple(ordered(hits)), note=f"the question names {', '.join(sorted(named))}")
-
-
-def _seasons_named(search: Search) -> set[str]:
-    """The seasons of the hits that the query names."""
-    seasons = {hit.record.season for hit in search.hits if hit.record.season}
-    said = set(terms(search.asked.text[:LONGEST_QUERY])) if seasons else set()
-    return {season for season in seasons if (words := terms(season)) and said.issuperset(words)}
 
 
 @dataclass(frozen=True, slots=True)
@@ -185,46 +177,29 @@ class Rerank:
     def __call__(self, search: Search, tools: Tools) -> Search:
         if tools.rerank is None or not search.hits:
             return search
-        hits = ordered(search.hits)
-        best, rest = hits[: self.most], hits[self.most :]
-        given, problem = _second_opinion(tools.rerank, [hit.record.text for hit in best], search, tools)
-        if problem is not None:
-            return search.but(note=problem)
-        judged = [_judged(hit, by) for hit, by in zip(best, given, strict=True)]
-        unjudged = [_judged(hit, 0.0) for hit in rest]  # they must not rank above the judged ones
-        return search.but(hits=(*judged, *unjudged), note=f"{len(best)} were judged again")
+        hits, left = ordered(search.hits), search.left()
+        rerank = partial(tools.rerank, search.asked.text, [hit.record.text for hit in hits[: self.most]])
+        try:
+            answer = rerank() if left is None else tools.patience.within(left, rerank)
+            if answer is None and left is not None:
+                return search.but(note="the reranker takes longer than there is time; reranking skipped")
+            given = [float(by) for by in answer or ()]
+        except Exception as problem:  # it may be the caller's code; whatever it does, the answer is not lost
+            because = str(problem) if isinstance(problem, ModelUnavailable) else type(problem).__name__
+            return search.but(note=f"the reranker failed ({because}); reranking skipped")
+        if len(given) != len(hits[: self.most]) or not all(0 <= by <= 1 for by in given):
+            return search.but(note="the reranker must return one number from 0 to 1 for each text; reranking skipped")
+        unread = [0.0] * len(hits[self.most :])  # they must not rank above those it read
+        hits = [self._weigh(hit, by) for hit, by in zip(hits, (*given, *unread), strict=True)]
+        return search.but(hits=tuple(hits), note=f"{len(given)} were judged again")
 
-
-def _judged(hit: Hit, by: float) -> Hit:
-    by = max(LEAST, by)
-    if "relevance" in hit.why:
-        by = min(by, 1 - LEAST)
-        by = (by / (1 - by)) ** (1 / WORTH)
-    return weighed(hit, {"rerank": by})
-
-
-def _second_opinion(
-    rerank: Reranker, texts: Sequence[str], search: Search, tools: Tools
-) -> tuple[list[float], str | None]:
-    """A number from 0 to 1 for each text, or the reason why there is none."""
-    judge, left = partial(rerank, search.asked.text, texts), search.left()
-    try:
-        said = judge() if left is None else tools.patience.within(left, judge)
-        if said is None and left is not None:
-            return [], "the reranker takes longer than there is time; the order stays as it was"
-        given = [float(by) for by in said or ()]
-    except Exception as problem:  # it may be the caller's code; whatever it does, the answer is not lost
-        return [], f"the reranker failed ({_why(problem)}); the order stays as it was"
-    if len(given) != len(texts) or not all(0 <= by <= 1 for by in given):
-        return [], "the reranker did not give one number from 0 to 1 for each text; it is not heard"
-    return given, None
-
-
-def _why(problem: Exception) -> str:
-    return str(problem) if isinstance(problem, ModelUnavailable) else type(problem).__name__
-
-
-# ---------------------------------------------------------------- beside one another
+    @staticmethod
+    def _weigh(hit: Hit, by: float) -> Hit:
+        by = max(LEAST, by)
+        if "relevance" in hit.why:
+            by = min(by, 1 - LEAST)
+            by = (by / (1 - by)) ** (1 / WORTH)
+        return weighed(hit, {"rerank": by})
 
 
 @dataclass(frozen=True, slots=True)
@@ -238,13 +213,12 @@ class MarkConflicts:
         if not search.hits or search.as_of is not None:
             return search
         active = Where(search.where.access).also("state", "eq", "active")
-        others: dict[str, list[str]] = {}
-        for link in tools.store.links(active, [hit.record.id for hit in search.hits]):
-            if link.kind == "contradicts":
-                others.setdefault(link.a, []).append(link.b)
-                others.setdefault(link.b, []).append(link.a)
+        others: dict[str, dict[str, None]] = {}
+        for link in tools.store.links(active, [hit.record.id for hit in search.hits], "contradicts"):
+            others.setdefault(link.a, {})[link.b] = None
+            others.setdefault(link.b, {})[link.a] = None
         hits = [
-            replace(weighed(hit, {"conflict": self.weight}), conflicts=tuple(dict.fromkeys(others[hit.record.id])))
+            replace(weighed(hit, {"conflict": self.weight}), conflicts=tuple(others[hit.record.id]))
             if hit.record.id in others
             else hit
             for hit in search.hits
