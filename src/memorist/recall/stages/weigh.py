@@ -4,7 +4,7 @@ shown and marked (what was stated last comes first: `newest.py`)."""
 
 import math
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from functools import partial
 from typing import ClassVar
@@ -14,7 +14,7 @@ from memorist.errors import ModelUnavailable
 from memorist.kinds import LIKE
 from memorist.lazy import dataclass
 from memorist.recall.pipeline import Search, ordered
-from memorist.records import Hit, Signal
+from memorist.records import Hit, Record, Signal
 from memorist.store.where import Where
 from memorist.text.injection import LABEL, suspect
 from memorist.text.patterns import regex
@@ -37,6 +37,11 @@ def weighed(hit: Hit, factors: Mapping[str, float]) -> Hit:
     signals = (*hit.signals, *worth)
     score = logistic(sum([signal.contribution for signal in signals]))
     return Hit(hit.record, score, why, signals, hit.conflicts, hit.replaces)
+
+
+def _by(search: Search, name: str, factor: Callable[[Record], float], note: str | None = None) -> Search:
+    """The search with each hit weighed by one factor of its record."""
+    return search.but(hits=tuple([weighed(hit, {name: factor(hit.record)}) for hit in search.hits]), note=note)
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,11 +106,12 @@ class FileAffinity:
         active = {form for path in named for form in _forms(path)}
         if not active:
             return search
-        hits = []
-        for hit in search.hits:
-            shared = sum(not active.isdisjoint(_forms(path)) for path in hit.record.files)
-            hits.append(weighed(hit, {"files": 1 + self.each * min(shared, MOST_OVERLAPS)}))
-        return search.but(hits=tuple(hits))
+
+        def factor(record: Record) -> float:
+            shared = sum(not active.isdisjoint(_forms(path)) for path in record.files)
+            return 1 + self.each * min(shared, MOST_OVERLAPS)
+
+        return _by(search, "files", factor)
 
 
 def _forms(path: str) -> tuple[str, str]:
@@ -128,12 +134,8 @@ class FavourKinds:
         favour = dict(zip(named, (self.first, self.second), strict=False))
         if not favour:
             return search
-        hits = [
-            weighed(hit, {"favoured": favour.get(LIKE.get(hit.record.kind, hit.record.kind), 1.0)})
-            for hit in search.hits
-        ]
         note = "the question speaks of " + ", ".join(f"{kind} (×{by:g})" for kind, by in favour.items())
-        return search.but(hits=tuple(hits), note=note)
+        return _by(search, "favoured", lambda record: favour.get(LIKE.get(record.kind, record.kind), 1.0), note)
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,8 +151,8 @@ class FavourSeason:
         named = {season for season in seasons if (words := terms(season)) and asked.issuperset(words)}
         if not named:
             return search
-        hits = [weighed(hit, {"season": self.by if hit.record.season in named else 1.0}) for hit in search.hits]
-        return search.but(hits=tuple(ordered(hits)), note=f"the question names {', '.join(sorted(named))}")
+        note = f"the question names {', '.join(sorted(named))}"
+        return _by(search, "season", lambda record: self.by if record.season in named else 1.0, note)
 
 
 @dataclass(frozen=True, slots=True)
@@ -161,8 +163,7 @@ class Fade:
 
     def __call__(self, search: Search, tools: Tools) -> Search:
         fade = DECAYS[self.decay]
-        hits = [weighed(h, {"decay": max(LEAST, fade(h.record, search.now, tools.kinds))}) for h in search.hits]
-        return search.but(hits=tuple(hits))
+        return _by(search, "decay", lambda record: max(LEAST, fade(record, search.now, tools.kinds)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -217,10 +218,9 @@ class MarkConflicts:
         for link in tools.store.links(active, [hit.record.id for hit in search.hits], "contradicts"):
             others.setdefault(link.a, {})[link.b] = None
             others.setdefault(link.b, {})[link.a] = None
-        hits = [
-            replace(weighed(hit, {"conflict": self.weight}), conflicts=tuple(others[hit.record.id]))
-            if hit.record.id in others
-            else hit
-            for hit in search.hits
-        ]
+        hits = []
+        for hit in search.hits:
+            if against := others.get(hit.record.id):
+                hit = replace(weighed(hit, {"conflict": self.weight}), conflicts=tuple(against))
+            hits.append(hit)
         return search.but(hits=tuple(hits)) if others else search

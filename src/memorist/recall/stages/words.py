@@ -1,13 +1,9 @@
 """Finding by words alone: the query's own, others that stand for them, and similar ones.
 
-*Aliases*: a query about "auth" finds what was written about logins. Such a word counts less than the one in the query, and the
-trace names it. An alias works both ways: a short word stands for its long ones, and each of those for it.
-
-*Similar words*: corrections of misspelt ones, and longer ones with the same beginning. They are looked up in the vocabulary of
-the store, never guessed. A known word is not misspelt. In an unknown one up to a fifth of the letters may differ, but hardly
-the first two: a vocabulary is read by how words begin, and reading all of it would cost more than the query.
-
-Each way of finding scales its scores to 0..1, so that weights can multiply them.
+*Aliases* work both ways: a query about "auth" finds what was written about logins, and the other way round. *Similar words* are
+corrections of misspelt ones and longer ones with the same beginning, looked up in the vocabulary of the store, never guessed.
+Both count less than the words of the query, and the trace names them. Scores are scaled to 0..1, so that weights can multiply
+them.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -159,23 +155,23 @@ class ByWords:
     def __call__(self, search: Search, tools: Tools) -> Search:
         if not search.terms:
             return search
-        pool, lift = search.pool(max(self.pool, 4 * search.limit)), LIFTS[self.lifted]
+        pool, weight = search.pool(max(self.pool, 4 * search.limit)), LIFTS[self.lifted]
         shares, whole = _match(search, search.where, pool, tools)
-        if lift is not None and len(shares) >= pool and search.left() != 0:
+        if self.lifted != "nothing" and len(shares) >= pool and search.left() != 0:
             # What a record must weigh to enter the best if it fits no better than the least of the pool that left it out.
             # Twice as many best as requested, because later stages drop some.
-            best = sorted((words * lift.weight(record, search) for record, words in shares.values()), reverse=True)
+            best = sorted((words * weight(record, search) for record, words in shares.values()), reverse=True)
             least = min(words for _, words in shares.values())
             level = best[min(2 * search.limit, len(best)) - 1] / least + 1e-9  # ties do not count
-            for where in lift.above(level, search):
+            for where in _heavier(self.lifted, level, search):
                 shares |= _match(search, where, pool, tools)[0]
         labels = Labels.of(search.terms, tools.kinds, self.source)
-        others = labels.look_up(len(shares), search, tools) if labels else ()
-        shares = {record.number: (record, 0.0) for record in others} | shares
-        carried = {number: labels.on(record) for number, (record, _) in shares.items()} if labels else {}
-        label = share(sum(map(bool, carried.values())), len(shares), whole, search.terms) if labels else 0.0
-        hits = [found(record, words=words + label * carried.get(n, 0)) for n, (record, words) in shares.items()]
-        return _with_hits(search, hits)
+        if labels:
+            others = {each.number: (each, 0.0) for each in labels.look_up(len(shares), search, tools)} | shares
+            carrying = sum(labels.on(record) > 0 for record, _ in others.values())
+            label = share(carrying, len(others), whole, search.terms)
+            shares = {n: (record, words + label * labels.on(record)) for n, (record, words) in others.items()}
+        return _with_hits(search, [found(record, words=words) for record, words in shares.values()])
 
 
 def _match(search: Search, where: Where, most: int, tools: Tools) -> tuple[dict[int, tuple[Record, float]], float]:
@@ -186,42 +182,31 @@ def _match(search: Search, where: Where, most: int, tools: Tools) -> tuple[dict[
     return {each.number: (each, match.scores[each.number] / whole) for each in records}, whole
 
 
-@dataclass(frozen=True, slots=True)
-class Lift:
-    """A weight by which a memory may overtake one that fits better, and filters for the memories that weigh more than a level."""
-
-    weight: Callable[[Record, Search], float]
-    above: Callable[[float, Search], list[Where]]
-
-
 def _voted(record: Record, search: Search) -> float:
     return reinforced(worth.score(record.counters)) * faded(record.times.used or record.times.at, search.now)
 
 
-def _above_by_votes(level: float, search: Search) -> list[Where]:
-    """Those with positive votes, and those that are doubted less or fresher than the level allows."""
-    upvoted = [search.where.also("up", "gt", 0)]
-    doubts = sum(reinforced(-many) > level for many in range(1, FURTHEST + 1))  # that a memory may have, and weigh more
-    if level >= 1 or doubts == FURTHEST:
-        return upvoted
-    trusted = search.where.also("down", "lte", doubts).also("rejected", "lte", doubts)
-    if level <= FAINTEST:
-        return [*upvoted, trusted]
-    since = search.now - timedelta(days=100 * (1 / level - 1))  # the inverse of `faded`
-    return [*upvoted, trusted.also("at", "gt", since), trusted.also("last_used", "gt", since)]
-
-
-LIFTS: Mapping[str, Lift | None] = {
-    "nothing": None,
-    "importance": Lift(
-        lambda record, search: worth.important(record, search.now, {}),
-        # One crowd may stand above another, so the most important have a pool of their own.
-        lambda level, search: [
-            search.where.also("importance", "gt", each) for each in (level, (1 + level) / 2) if each < 1
-        ],
-    ),
-    "votes": Lift(_voted, _above_by_votes),
+# A later weight by which a memory may overtake one that fits better.
+LIFTS: Mapping[str, Callable[[Record, Search], float]] = {
+    "nothing": lambda record, search: 1.0,
+    "importance": lambda record, search: worth.important(record, search.now, {}),
+    "votes": _voted,
 }
+
+
+def _heavier(lifted: str, level: float, search: Search) -> list[Where]:
+    """Filters for the memories that weigh more than this level."""
+    where = search.where
+    if lifted == "importance":  # one crowd may stand above another, so the most important have a pool of their own
+        return [where.also("importance", "gt", each) for each in (level, (1 + level) / 2) if each < 1]
+    doubts = sum(reinforced(-many) > level for many in range(1, FURTHEST + 1))  # that a memory may have, and weigh more
+    filters = [where.also("up", "gt", 0)]
+    if level < 1 and doubts < FURTHEST:
+        trusted = where.also("down", "lte", doubts).also("rejected", "lte", doubts)
+        days = 100 * (1 / level - 1)  # the inverse of `faded`
+        fresher = [trusted.also(name, "gt", search.now - timedelta(days=days)) for name in ("at", "last_used")]
+        filters += [trusted] if level <= FAINTEST else fresher
+    return filters
 
 
 @dataclass(frozen=True, slots=True)
