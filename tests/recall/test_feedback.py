@@ -13,9 +13,7 @@ from hypothesis import strategies as st
 from memorist import Memory
 from memorist.recall.pipeline import Taught
 from memorist.recall.stages.lessons import STEP, allowed, likeness
-from memorist.records import Origin, Recall
-from memorist.remember.lessons import THREE_VERDICTS
-from memorist.store.nouns import Lesson
+from memorist.records import Origin
 from memorist.testing import a_record
 from memorist.worth import held_up, vouched_for
 
@@ -32,11 +30,6 @@ Maya does not eat peanuts or shellfish.
 The spare key is with Mrs Adeyemi on the second floor.
 The boiler is serviced by Kranz & Sons every October.
 Billing reviews go to Priya, and to Jon while she is away.
-Invoices are numbered by year and month, such as 2026-11-004.
-The bins are collected on Tuesdays, glass on the first Saturday.
-Backups of the photo archive run at three in the morning.
-The old laptop charger is in the green box under the stairs.
-Swimming lessons for Leo are on Wednesdays at five.
 The tax office wants the form by the end of May.
 Our landlord is Mr Okafor, he prefers to be called.""".splitlines()
 QUESTION = "Which database does staging use?"
@@ -50,10 +43,6 @@ def notes(memory: Memory) -> Memory:
     return memory
 
 
-def numbers(answer: Recall) -> list[int]:
-    return [hit.record.number for hit in answer]
-
-
 def ranks(memory: Memory, question: str = QUESTION) -> list[tuple[int, float]]:
     return [(hit.record.number, hit.score) for hit in memory.explain(question, limit=20)]
 
@@ -62,14 +51,6 @@ def tell(memory: Memory, number: int, verdict: str, question: str = QUESTION, ti
     receipt = memory.recall(question, min_relevance=0).receipt
     for _ in range(times):
         assert memory.feedback(number, verdict, receipt=receipt)  # type: ignore[arg-type]
-
-
-def lessons(memory: Memory) -> list[Lesson]:
-    return memory._tools.store.lessons(memory.space)
-
-
-def standing(memory: Memory) -> list[tuple[int, int]]:
-    return [(lesson.users, lesson.others) for lesson in lessons(memory)]
 
 
 def pairs() -> Iterator[tuple[str, str, bool]]:
@@ -129,25 +110,6 @@ def test_questions_are_alike_by_words_and_by_meaning(one: str, other: str, alike
 def test_any_texts_can_be_compared(one: str, others: list[str], by_meaning: bool) -> None:
     found = likeness(one, tuple(others), by_meaning)
     assert len(found) == len(others) and all(0 <= like <= 1 for like in found)
-
-
-@pytest.mark.parametrize("verdict", ["useful", "irrelevant"])
-def test_a_hundred_verdicts_are_three(notes: Memory, verdict: str) -> None:
-    tell(notes, 3, verdict)
-    three, receipt = ranks(notes), notes.recall(QUESTION, min_relevance=0).receipt
-    again = [notes.feedback(3, verdict, receipt=receipt) for _ in range(20)]  # type: ignore[arg-type]
-    assert {each.outcome for each in again} == {"unchanged"} and ranks(notes) == three
-    assert abs(standing(notes)[0][1]) == THREE_VERDICTS
-
-
-def test_one_verdict_moves_a_hit_less_than_two(notes: Memory) -> None:
-    scores = [next(hit.score for hit in notes.explain(QUESTION, limit=20, min_relevance=0) if hit.record.number == 2)]
-    for _ in range(3):
-        tell(notes, 2, "irrelevant", times=1)
-        scores.append(
-            next(hit.score for hit in notes.explain(QUESTION, limit=20, min_relevance=0) if hit.record.number == 2)
-        )
-    assert scores == sorted(scores, reverse=True) and len(set(scores)) == 4
 
 
 SCOPES = ("project/a", "project/b", "global", "user/ann", "user/bob", "session/s", "task/t")

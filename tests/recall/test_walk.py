@@ -7,7 +7,6 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from conftest import rounds
 from memorist import Memory
 from memorist.access import Access, access_for
 from memorist.design import Design
@@ -16,8 +15,7 @@ from memorist.errors import Invalid, NotFound
 from memorist.recall.stages.cascade import Cascade
 from memorist.recall.stages.keep import Believed
 from memorist.recall.walk import FAIR, shared_out
-from memorist.records import Hit, Link
-from memorist.store.nouns import TIES_AT_MOST, Commit
+from memorist.records import Hit
 from memorist.testing import MovableClock
 
 START = datetime(2026, 3, 1, 12, tzinfo=UTC)
@@ -46,13 +44,6 @@ def numbers(hits: list[Hit]) -> list[int]:
 
 def told(memory: Memory, *texts: str, **more: object) -> list[int]:
     return [int(memory.remember(text, **more).number or 0) for text in texts]  # type: ignore[call-overload]
-
-
-def tied_at_once(memory: Memory, links: list[Link]) -> None:
-    """Very many links, and such as no verb makes, straight into the store."""
-    store = memory._tools.store
-    with store.transaction():
-        store.write(Commit(links=links))
 
 
 @pytest.mark.covers("C4-8", "S4-3", "N4-6")
@@ -200,17 +191,3 @@ def test_links_cross_scopes_that_may_be_read_and_never_others() -> None:
     with pytest.raises(NotFound):
         reader.path(a, b)
     assert reader.through(Access(reads=("project/none",))).count() == 0
-
-
-@pytest.mark.covers("W4-7", "N4-9")
-def test_a_hub_hands_little_to_each_and_is_read_in_part(here: Memory) -> None:
-    [hub] = told(here, "The harbour crane needs a permit")
-    leaves = here.remember_many(f"Leaf {n}" for n in range(rounds(100_000, 0.01)))
-    hub_id = here.get(hub).id
-    tied_at_once(here, [Link(hub_id, str(leaf.id), "relates_to", 0.9) for leaf in leaves])
-    near = here.related(hub, depth=1, limit=1000)
-    assert 0 < len(near) <= TIES_AT_MOST
-    assert near[0].score == pytest.approx(0.9 * 0.7 * shared_out(TIES_AT_MOST))
-    found = here.recall("harbour crane permit", limit=50)
-    assert found[0].number == hub and len(found) <= 1 + Cascade().fan
-    assert here.path(leaves[-1], leaves[-2]) and here.related(leaves[-1])

@@ -151,3 +151,15 @@ def test_any_list_is_taken_or_refused_and_any_text_can_be_read(given_: list[obje
             assert trigger.occurs(Occurring.of(f"… {trigger.said} …"))
         else:
             assert trigger.pattern.programsize <= LARGEST_PROGRAM
+
+
+@pytest.mark.covers("T4", "X18")
+@in_ram
+def test_an_agent_asks_before_something_comes_up_in_every_project(memory: Memory) -> None:
+    agent = memory.through(replace(memory.access, origin="agent", actor="agent"))
+    outcome = agent.remember(BEWARE, kind="warning", scope="global", data={"triggers": ["deploy"]})
+    assert outcome.outcome == "needs_consent" and not shown(memory, "deploy")
+    assert agent.remember(BEWARE, kind="warning", scope="global").outcome == "added"
+    assert agent.revise(1, data={"triggers": ["deploy"]}).outcome == "needs_consent" and not shown(memory, "deploy")
+    users(memory).revise(1, data={"triggers": ["deploy"]})
+    assert shown(memory, "deploy") == [1]

@@ -97,11 +97,11 @@ class Wanted:
     verbs: tuple[str, ...] = ()
     scope: str | None = None  # where the memory lay at the time of the event
 
-    def fits(self, event: Event, scope: str) -> bool:
+    def fits(self, event: Event, place: Place) -> bool:
         return (
             self.actor in (None, event.actor)
             and self.surface in (None, event.surface)
-            and self.scope in (None, scope)
+            and self.scope in (None, place[0])
             and (not self.verbs or event.verb in self.verbs)
             and (self.since is None or event.at >= self.since)
             and (self.until is None or event.at < self.until)
@@ -145,7 +145,7 @@ def _read_backwards(wanted: Wanted, record: str | None, among: range, store: Sto
             changed = event.before or {}
             earlier = changed.get("scope", place[0]), changed.get("home") or place[1]  # no home: nobody else owned it
             places[event.record] = earlier
-            if event.seq in among and may_read(*place) and wanted.fits(event, place[0]):
+            if event.seq in among and may_read(*place) and wanted.fits(event, place):
                 yield event if may_read(*earlier) else replace(event, before=None)
         before = events[0].seq
         if before <= among.start or (wanted.since and max(event.at for event in events) < wanted.since):

@@ -7,7 +7,7 @@ them, so the cost of a walk does not grow with the store.
 """
 
 import math
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import field
 from datetime import datetime
 from heapq import nlargest
@@ -72,25 +72,17 @@ class Edge(NamedTuple):
         return self.here.score * self.factor
 
 
-def everybody(here: Record, there: Record) -> bool:
-    return True
-
-
-def of_one_standing(here: Record, there: Record) -> bool:
-    """Verified and unverified memories pass nothing to each other, neither by a link nor by a tag."""
-    return vouched_for(here) == vouched_for(there)
-
-
 @dataclass(frozen=True, slots=True)
 class Journey:
-    """A walk over the memories that `where` lets through; labels lead only to memories on `shelves`."""
+    """A walk over the memories that `where` lets through; labels lead only to memories on `shelves`. With `apart`, verified and
+    unverified memories pass nothing to each other, neither by a link nor by a tag."""
 
     manner: Manner
     where: Where
     shelves: Sequence[Shelf]
     now: datetime
     store: Store
-    passes: Callable[[Record, Record], bool] = everybody
+    apart: bool = False
     best: dict[int, Reached] = field(default_factory=dict)
 
     def beginning(self, seeds: Iterable[tuple[Record, float]]) -> list[Reached]:
@@ -129,7 +121,7 @@ class Journey:
     def _follow(self, edge: Edge, record: Record) -> Reached | None:
         """The record as reached by this edge; None if the edge does not lead to it or a better one did before."""
         here, before = edge.here, self.best.get(record.number)
-        if not leads_to(record, edge) or not self.passes(here.record, record):
+        if not leads_to(record, edge) or (self.apart and vouched_for(here.record) != vouched_for(record)):
             return None
         factor = edge.factor * (bond(here.record, record, self.now) if edge.fades else 1.0)
         score = here.score * factor

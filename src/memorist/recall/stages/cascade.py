@@ -7,7 +7,7 @@ from memorist.design import Tools
 from memorist.lazy import dataclass
 from memorist.recall.pipeline import Search, ordered
 from memorist.recall.stages.keep import not_believed, rescored
-from memorist.recall.walk import Journey, Manner, Reached, of_one_standing
+from memorist.recall.walk import Journey, Manner, Reached
 from memorist.records import Hit, Record, Signal
 from memorist.store.nouns import shelf_of
 from memorist.worth import log_odds
@@ -28,7 +28,7 @@ class Cascade(Manner):
         if not search.hits or search.as_of is not None:  # the links of that time are not known
             return search
         seeds = [(hit.record, hit.score) for hit in ordered(search.hits)[: self.seeds]]
-        walk = Journey(self, search.where, search.shelves, search.now, tools.store, of_one_standing)
+        walk = Journey(self, search.where, search.shelves, search.now, tools.store, apart=True)
         is_chance = any("relevance" in hit.why for hit in search.hits)
         hits, notes = {hit.record.id: hit for hit in search.hits}, list[str]()
         for step in walk.beginning(seeds):

@@ -30,8 +30,7 @@ from memorist.text.triggers import FIRED, MOST_TRIGGERS, ORDINARY, Occurring, Tr
 from memorist.worth import log_odds, logistic
 
 MOST_ARMED = 1000  # the newest memories with triggers that a query considers
-LONGEST_LOOK = 0.05  # processor seconds for all of them: waiting for a busy machine must not lose a warning
-LONGEST_MADE_READY = 0.25  # additional seconds to compile patterns, which a process does once
+LONGEST_LOOK = 0.1  # processor seconds for all of them: waiting for a busy machine must not lose a warning
 SURE_TO_SHOW = 0.9  # the least score of what comes up
 BETWEEN_FIRED = 0.1  # log-odds between memories that come up together
 KEPT_SETS = 16  # sets of shelves per store whose triggers are cached
@@ -110,16 +109,11 @@ def _may_fire(where: Where) -> Where:
 
 def _occurring(armed: Sequence[Armed], context: Occurring, search: Search) -> tuple[dict[str, Trigger], str | None]:
     """Which triggers occur, by the id of their memory, and a note if there was not enough time for all."""
-    occurring: dict[str, Trigger] = {}
-    began, made_ready = time.thread_time(), 0.0
+    occurring, until = dict[str, Trigger](), time.thread_time() + LONGEST_LOOK
     for place, (id, said) in enumerate(armed):
-        now = time.thread_time()
-        late = now - began - made_ready > LONGEST_LOOK or made_ready > LONGEST_MADE_READY
-        if place and (late or search.left() == 0):
+        if place and (time.thread_time() > until or search.left() == 0):
             return occurring, f"triggers of {len(armed) - place} memories were not looked for: it took too long"
-        triggers = usable(said)
-        made_ready += time.thread_time() - now
-        if (trigger := context.meets(triggers)) is not None:
+        if (trigger := context.meets(usable(said))) is not None:
             occurring[id] = trigger
     return occurring, None
 

@@ -68,14 +68,12 @@ class WeighByVotes:
     demote: float = 1.0
 
     def __call__(self, search: Search, tools: Tools) -> Search:
-        hits = []
-        for hit in search.hits:
-            record = hit.record
-            votes = reinforced(score(record.counters, self.reinforce, self.demote))
-            recency = faded(record.times.used or record.times.at, search.now)
-            why = {**hit.why, "votes": votes, "recency": recency}
-            hits.append(replace(hit, score=hit.score * votes * recency, why=why))
-        return search.but(hits=tuple(ordered(hits)))
+        def weigh(hit: Hit) -> Hit:
+            votes = reinforced(score(hit.record.counters, self.reinforce, self.demote))
+            recency = faded(hit.record.times.used or hit.record.times.at, search.now)
+            return weighed(hit, {"votes": votes, "recency": recency})
+
+        return search.but(hits=tuple(ordered(map(weigh, search.hits))))
 
 
 @dataclass(frozen=True, slots=True)
