@@ -112,13 +112,6 @@ def test_scopes_states_and_filters_hold(memory: Memory, clock: MovableClock) -> 
     assert not shown(memory, "deploy")
 
 
-@pytest.mark.covers("X1")
-def test_it_needs_no_vectors(clock: MovableClock) -> None:
-    with Memory(":memory:", project="atlas", clock=clock, embed="none") as memory:
-        number = armed(memory, "deploy")
-        assert shown(memory, "deploy") == [number]
-
-
 # ---------------------------------------------------------------- how much
 
 
@@ -135,9 +128,8 @@ def test_three_come_up_of_a_person_and_two_of_any_other_source(memory: Memory) -
 
 
 COMMON = "what how where why can please the my is who for we write to".split()
-FAR = """What is the boiling point of ethanol? | How do I center a div? | Where can I buy fresh basil? | Why does my bike squeak?
-Who painted this portrait? | Please translate this letter | Is the museum open at Easter? | Write a haiku about moss
-How tall is the tower? | Which trains go to Bergen? | My phone battery drains fast | Can cats eat melon?"""
+FAR = """What is the boiling point of ethanol? | How do I center a div? | Where can I buy fresh basil? | Who painted this?
+Please translate this letter | Is the museum open at Easter? | Which trains go to Bergen? | My phone battery drains"""
 
 
 @pytest.mark.covers("T4")
