@@ -202,3 +202,12 @@ def test_a_score_stays_within_fifteen_at_any_weights(memory: Memory, weights: tu
     assert "score 0" in str(agent.memory_query("zebra"))
     agent.memory_reinforce(1)
     assert f"score {min(15, weights[0]):g}" in str(agent.memory_query("zebra"))
+
+
+@pytest.mark.covers("W1-3")
+def test_votes_reach_a_row_that_no_pool_holds(memory: Memory, clock: MovableClock) -> None:
+    memory.remember_many([f"The deploy of service number {n} runs at night" for n in range(150)])
+    for _ in range(5):
+        memory.feedback(3, "useful")
+    clock.move(days=30)
+    assert memory.recall("deploy of a service at night")[0].number == 3

@@ -3,7 +3,6 @@
 It is no vote, belongs to one project, never lowers a pinned memory, and goes with the memory when that is erased.
 """
 
-from collections.abc import Iterator
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -14,11 +13,9 @@ from hypothesis import strategies as st
 
 from conftest import rounds
 from memorist import Memory
-from memorist.access import Access, access_for, of_the_owner
+from memorist.access import Access, access_for
 from memorist.errors import Invalid, NotFound
 from memorist.files import transfer
-from memorist.recall.pipeline import Monitor
-from memorist.recall.stages.lessons import likeness
 from memorist.records import Recall
 from memorist.remember.lessons import LONGEST, THREE_VERDICTS
 from memorist.store import nouns
@@ -78,100 +75,6 @@ def standing(memory: Memory) -> list[tuple[int, int]]:
     return [(lesson.users, lesson.others) for lesson in lessons(memory)]
 
 
-# ---------------------------------------------------------------- the two laws
-
-
-def test_three_irrelevant_take_a_hit_off_its_first_place_for_this_question_and_like_ones(notes: Memory) -> None:
-    first = notes.recall(QUESTION, min_relevance=0)[0]
-    elsewhere = {question: ranks(notes, question) for question in OTHERS}
-    tell(notes, first.record.number, "irrelevant")
-    for question in (QUESTION, *ALIKE):
-        answer = notes.recall(question, limit=20, min_relevance=0)
-        assert answer and answer[0].record.number != first.record.number, question
-        lowered = next(hit for hit in answer if hit.record.number == first.record.number)
-        assert lowered.why["lesson"] < 1 and lowered.score < lowered.why["relevance"]
-    assert (
-        notes.recall(QUESTION, limit=20, min_relevance=0).trace[2].note
-        == f"learnt: [id:{first.record.number}] from “{QUESTION}”"
-    )
-    assert {question: ranks(notes, question) for question in OTHERS} == elsewhere
-    assert notes.get(first.record.number).counters == replace(
-        first.record.counters, surfaced=notes.get(1).counters.surfaced
-    )
-
-
-def test_three_useful_put_a_memory_into_the_first_three_for_this_question_and_like_ones(notes: Memory) -> None:
-    charger = next(r.number for r in notes.list(limit=50) if "charger" in r.text)  # which has nothing to do with it
-    assert charger not in numbers(notes.recall(QUESTION, limit=3, min_relevance=0))
-    elsewhere = {question: numbers(notes.explain(question)) for question in OTHERS}
-    tell(notes, charger, "useful")
-    for question in (QUESTION, *ALIKE):
-        answer = notes.recall(question, limit=3, min_relevance=0)
-        assert charger in numbers(answer), question
-        assert next(hit for hit in answer if hit.record.number == charger).why["lesson"] > 1
-    assert {question: numbers(notes.explain(question)) for question in OTHERS} == elsewhere
-
-
-def test_what_was_useful_is_shown_where_nothing_is_found(tmp_path: Path) -> None:
-    with Memory(tmp_path / "notes.db", embed="none") as memory:
-        memory.remember_many(NOTES)
-        question = "zeppelin xylophone?"
-        assert not memory.recall(question)
-        tell(memory, 5, "useful", question)
-        assert numbers(memory.recall(question)) == [5] and memory.recall(question)[0].why["lesson"] > 1
-        assert not memory.recall(question, where={"kind": "decision"}), "a filter is a filter"
-        assert not memory.recall(question, as_of="2020-01-01")
-        memory.forget(5)
-        assert not memory.recall(question), "what is forgotten stays so"
-
-
-@settings(max_examples=rounds(100, 0.03), deadline=None)
-@given(data=st.data())
-def test_the_laws_hold_for_any_question_and_memory_and_at_any_limit(data: st.DataObject) -> None:
-    with Memory(":memory:", clock=MovableClock()) as memory, pytest.MonkeyPatch.context() as patch:
-        patch.setattr(Monitor, "hurried", False)  # on a busy machine less is looked at
-        memory.remember_many(NOTES)
-        words = sorted({word for note in NOTES for word in note.lower().split() if word.isalpha() and len(word) > 4})
-        question = " ".join(data.draw(st.lists(st.sampled_from(words), min_size=2, max_size=6, unique=True)))
-        before = memory.recall(question, limit=20, min_relevance=0)
-        for number in data.draw(st.lists(st.integers(1, len(NOTES)), min_size=1, max_size=3, unique=True)):
-            tell(memory, number, "useful", question)
-            assert number in numbers(memory.recall(question, limit=3, min_relevance=0))
-        lowered = data.draw(st.sampled_from(numbers(memory.recall(question, limit=20, min_relevance=0))))
-        held = sum(lesson.others for lesson in lessons(memory) if memory.get(lesson.record).number == lowered)
-        tell(memory, lowered, "irrelevant", question, times=3 + held // 3)
-        wide = memory.recall(question, limit=20, min_relevance=0)
-        assert len(wide) == 1 or wide[0].record.number != lowered
-        for limit in (1, 3, 7):
-            some = memory.recall(question, limit=limit, min_relevance=0)
-            assert [(hit.record.id, hit.score) for hit in some] == [(h.record.id, h.score) for h in wide][:limit]
-        relevance = {hit.record.id: hit.why["relevance"] for hit in before}
-        told = {hit.record.id: hit.why["relevance"] for hit in wide if hit.record.id in relevance}
-        assert told == pytest.approx({id: relevance[id] for id in told}), "it stays what it is"
-
-
-@pytest.mark.parametrize("verdict", ["useful", "irrelevant"])
-def test_a_hundred_verdicts_are_three(notes: Memory, verdict: str) -> None:
-    tell(notes, 3, verdict)
-    three, receipt = ranks(notes), notes.recall(QUESTION, min_relevance=0).receipt
-    again = [notes.feedback(3, verdict, receipt=receipt) for _ in range(20)]  # type: ignore[arg-type]
-    assert {each.outcome for each in again} == {"unchanged"} and ranks(notes) == three
-    assert abs(standing(notes)[0][1]) == THREE_VERDICTS
-
-
-def test_one_verdict_moves_a_hit_less_than_two(notes: Memory) -> None:
-    scores = [next(hit.score for hit in notes.explain(QUESTION, limit=20, min_relevance=0) if hit.record.number == 2)]
-    for _ in range(3):
-        tell(notes, 2, "irrelevant", times=1)
-        scores.append(
-            next(hit.score for hit in notes.explain(QUESTION, limit=20, min_relevance=0) if hit.record.number == 2)
-        )
-    assert scores == sorted(scores, reverse=True) and len(set(scores)) == 4
-
-
-# ---------------------------------------------------------------- it is no vote
-
-
 def test_feedback_without_a_receipt_is_a_vote_and_teaches_nothing(notes: Memory) -> None:
     notes.feedback(1, "irrelevant")
     assert notes.get(1).counters.rejected == 1 and not lessons(notes)
@@ -210,9 +113,6 @@ def test_a_lesson_is_no_memory(notes: Memory) -> None:
     before = all_there_is()
     tell(notes, 1, "useful")
     assert all_there_is() == before and notes.audit() and all(notes.doctor())
-
-
-# ---------------------------------------------------------------- undo, and how many
 
 
 def test_an_undo_takes_a_verdict_back_and_can_be_undone(notes: Memory) -> None:
@@ -254,20 +154,6 @@ def test_a_question_without_words_teaches_nothing_or_only_about_itself(notes: Me
     assert {lesson.question for lesson in lessons(notes)} <= {query} and not notes.recall("")
 
 
-# ---------------------------------------------------------------- who may teach
-
-
-def test_a_pinned_memory_is_never_lowered_and_goes_on_leading(notes: Memory) -> None:
-    leads = notes.recall(QUESTION, min_relevance=0)[0].record.number
-    notes.pin(leads)
-    before = ranks(notes)
-    tell(notes, leads, "irrelevant")
-    assert ranks(notes) == before
-    tell(notes, 9, "useful")
-    answer = numbers(notes.recall(QUESTION, min_relevance=0))
-    assert answer[0] == leads and 9 in answer[:3]
-
-
 @pytest.mark.parametrize("origin", ["tool", "web", "file", "import"])
 def test_a_tool_or_a_web_page_teaches_nothing(notes: Memory, origin: str) -> None:
     door = notes.through(replace(notes.access, origin=origin, actor="door"))
@@ -277,40 +163,59 @@ def test_a_tool_or_a_web_page_teaches_nothing(notes: Memory, origin: str) -> Non
     assert door.used(receipt, ids=[1]).changed and not lessons(notes)
 
 
-def test_others_bring_what_the_user_said_to_nothing_at_most(notes: Memory) -> None:
-    user = notes.through(replace(notes.access, origin="user"))
-    tell(user, 9, "useful", times=1)
-    tell(notes, 9, "irrelevant")
-    assert standing(notes) == [(3, -9)]
-    assert all("lesson" not in hit.why for hit in notes.recall(QUESTION, limit=20, min_relevance=0)), (
-        "neither for it nor against it"
-    )
-    tell(user, 8, "irrelevant", times=1)
-    tell(notes, 8, "useful")
-    assert all("lesson" not in hit.why for hit in notes.recall(QUESTION, limit=20, min_relevance=0))
+@pytest.mark.covers("G1")
+@pytest.mark.parametrize("name", ["notes.db", "notes.json"])
+@pytest.mark.parametrize("verdict", ["useful", "irrelevant"])
+def test_erasing_a_memory_leaves_no_byte_of_the_question(tmp_path: Path, name: str, verdict: str) -> None:
+    with Memory(tmp_path / name) as memory:
+        memory.remember_many(NOTES)
+        tell(memory, 11, verdict, "why does qzbravo want the database?")
+        tell(memory, 12, verdict, "is qzcharly the database?")
+        memory.backup(tmp_path / "kept.bak")
+        memory.erase(11)
+        assert [lesson.record for lesson in lessons(memory)] == [memory.get(12).id]
+    (tmp_path / "kept.bak").unlink()
+    for file in tmp_path.iterdir():
+        assert b"qzbravo" not in file.read_bytes(), file.name
+    assert b"qzcharly" in (tmp_path / name).read_bytes(), "others keep theirs"
 
 
-def test_an_agent_puts_the_users_word_behind_another_hit_and_no_further(notes: Memory) -> None:
-    user = notes.through(replace(notes.access, origin="user"))
-    word = user.remember("Staging uses the database Postgres 16, on port 5433").number or 0
-    assert notes.recall(QUESTION, min_relevance=0)[0].record.number == word
-    tell(notes, word, "irrelevant")
-    assert numbers(notes.recall(QUESTION, limit=2, min_relevance=0))[1] == word
-    tell(user, word, "irrelevant")
-    assert word not in numbers(notes.recall(QUESTION, limit=2, min_relevance=0)), "the user may"
+def test_a_question_with_a_word_that_only_the_erased_memory_held_goes(notes: Memory) -> None:
+    secret = notes.remember("The owl is called Zebulon").number or 0
+    tell(notes, 1, "irrelevant", "is Zebulon a database?")
+    notes.erase(secret)
+    assert not lessons(notes)
 
 
-def test_what_nobody_vouches_for_is_lifted_by_the_user_alone(notes: Memory) -> None:
-    web = notes.through(replace(notes.access, origin="web", actor="crawler"))
-    found = web.remember("Cheap watches are sold on the square").number or 0
-    before = ranks(notes)
-    tell(notes, found, "useful")
-    assert ranks(notes) == before
-    tell(notes.through(replace(notes.access, origin="user")), found, "useful")
-    assert found in numbers(notes.recall(QUESTION, limit=3, min_relevance=0))
+def test_a_restored_backup_teaches_nothing_about_what_was_erased(tmp_path: Path) -> None:
+    from memorist.store.open import restore
+
+    path = tmp_path / "notes.db"
+    with Memory(path) as memory:
+        memory.remember_many(NOTES)
+        tell(memory, 11, "useful", "why does qzbravo want the database?")
+        memory.backup(tmp_path / "kept.bak")
+        memory.erase(11)
+    restore(path, tmp_path / "kept.bak", datetime.now(UTC))
+    with Memory(path) as memory:
+        assert not lessons(memory) and memory.audit()
+    assert b"qzbravo" not in path.read_bytes()
 
 
-# ---------------------------------------------------------------- where it holds
+def test_the_question_is_redacted(notes: Memory) -> None:
+    tell(notes, 1, "useful", "which database has the password=hunter2-Kx9vQz81?")
+    [lesson] = lessons(notes)
+    assert "hunter2" not in lesson.question and "database" in lesson.question
+
+
+def test_a_rescan_finds_secrets_in_lessons(notes: Memory) -> None:
+    tell(notes, 1, "useful")
+    [lesson] = lessons(notes)
+    with notes._writer.transaction():
+        said = replace(lesson, question="database with ghp_x9Kq27LmZt4Rw8Yb3Nc6Vd1Hs5Jf0Pg2Qe7A?")
+        notes._tools.store.write(nouns.Commit(lessons=[said]))
+    notes.through(replace(notes.access, origin="user")).rescan()
+    assert "ghp_" not in lessons(notes)[0].question and not [f for f in notes.doctor() if not f]
 
 
 def seen_by(memory: Memory, project: str) -> Memory:
@@ -380,105 +285,3 @@ def test_no_other_access_ever_sees_or_feels_a_lesson(
             read = set()
         if not fits or not {place for place, _ in places} <= read:
             assert answer() == before
-
-
-def test_a_lesson_moves_with_its_project(notes: Memory) -> None:
-    tell(notes, 9, "useful")
-    owner = notes.through(replace(of_the_owner(notes.access), origin="user"))
-    owner.rename_project("atlas", "heron")
-    moved = notes.through(access_for("project", "project/heron"))
-    assert 9 in numbers(moved.recall(QUESTION, scope="project/heron", limit=3))
-    owner.undo()
-    assert 9 in numbers(notes.recall(QUESTION, limit=3, min_relevance=0)), "the old one kept it"
-
-
-# ---------------------------------------------------------------- what is gone
-
-
-@pytest.mark.covers("G1")
-@pytest.mark.parametrize("name", ["notes.db", "notes.json"])
-@pytest.mark.parametrize("verdict", ["useful", "irrelevant"])
-def test_erasing_a_memory_leaves_no_byte_of_the_question(tmp_path: Path, name: str, verdict: str) -> None:
-    with Memory(tmp_path / name) as memory:
-        memory.remember_many(NOTES)
-        tell(memory, 11, verdict, "why does qzbravo want the database?")
-        tell(memory, 12, verdict, "is qzcharly the database?")
-        memory.backup(tmp_path / "kept.bak")
-        memory.erase(11)
-        assert [lesson.record for lesson in lessons(memory)] == [memory.get(12).id]
-    (tmp_path / "kept.bak").unlink()
-    for file in tmp_path.iterdir():
-        assert b"qzbravo" not in file.read_bytes(), file.name
-    assert b"qzcharly" in (tmp_path / name).read_bytes(), "others keep theirs"
-
-
-def test_a_question_with_a_word_that_only_the_erased_memory_held_goes(notes: Memory) -> None:
-    secret = notes.remember("The owl is called Zebulon").number or 0
-    tell(notes, 1, "irrelevant", "is Zebulon a database?")
-    notes.erase(secret)
-    assert not lessons(notes)
-
-
-def test_a_restored_backup_teaches_nothing_about_what_was_erased(tmp_path: Path) -> None:
-    from memorist.store.open import restore
-
-    path = tmp_path / "notes.db"
-    with Memory(path) as memory:
-        memory.remember_many(NOTES)
-        tell(memory, 11, "useful", "why does qzbravo want the database?")
-        memory.backup(tmp_path / "kept.bak")
-        memory.erase(11)
-    restore(path, tmp_path / "kept.bak", datetime.now(UTC))
-    with Memory(path) as memory:
-        assert not lessons(memory) and memory.audit()
-    assert b"qzbravo" not in path.read_bytes()
-
-
-def test_the_question_is_redacted(notes: Memory) -> None:
-    tell(notes, 1, "useful", "which database has the password=hunter2-Kx9vQz81?")
-    [lesson] = lessons(notes)
-    assert "hunter2" not in lesson.question and "database" in lesson.question
-
-
-def test_a_rescan_finds_secrets_in_lessons(notes: Memory) -> None:
-    tell(notes, 1, "useful")
-    [lesson] = lessons(notes)
-    with notes._writer.transaction():
-        said = replace(lesson, question="database with ghp_x9Kq27LmZt4Rw8Yb3Nc6Vd1Hs5Jf0Pg2Qe7A?")
-        notes._tools.store.write(nouns.Commit(lessons=[said]))
-    notes.through(replace(notes.access, origin="user")).rescan()
-    assert "ghp_" not in lessons(notes)[0].question and not [f for f in notes.doctor() if not f]
-
-
-# ---------------------------------------------------------------- how like two questions are
-
-
-def pairs() -> Iterator[tuple[str, str, bool]]:
-    yield from ((QUESTION, other, True) for other in ALIKE)
-    yield "What is the wifi password for guests?", "guest wifi password?", True
-    yield "how do we roll back a release?", "what is the procedure to roll back a bad release?", True
-    yield "wann kommt die müllabfuhr?", "an welchem tag kommt die müllabfuhr", True
-    yield "what are my migraine triggers?", "which preventive am I on for migraine?", False
-    yield "how are kafka topics named", "how do I get a kafka acl", False
-    yield from ((QUESTION, other, False) for other in OTHERS)
-
-
-@pytest.mark.parametrize(("one", "other", "alike"), list(pairs()))
-def test_questions_are_alike_by_words_and_by_meaning(one: str, other: str, alike: bool) -> None:
-    [(_, against)], [(_, back)] = (list(likeness(*pair, True)) for pair in ((one, (other,)), (other, (one,))))
-    assert against == pytest.approx(back, abs=1e-6)
-    assert (3 * against >= 2) == alike, "three verdicts against a memory are kept for a question that asks the same"
-
-
-@given(st.text(max_size=60), st.lists(st.text(max_size=60), max_size=4), st.booleans())
-def test_any_texts_can_be_compared(one: str, others: list[str], by_meaning: bool) -> None:
-    found = list(likeness(one, tuple(others), by_meaning))
-    assert len(found) == len(others) and all(0 <= against <= for_it <= 1 for for_it, against in found)
-
-
-def test_without_vectors_words_alone_are_compared(tmp_path: Path) -> None:
-    with Memory(tmp_path / "notes.db", embed="none") as memory:
-        memory.remember_many(NOTES)
-        tell(memory, 9, "useful")
-        assert 9 in numbers(memory.recall("which database does the staging use", limit=3))
-        assert 9 not in numbers(memory.recall("who uses the staging cluster", limit=20))

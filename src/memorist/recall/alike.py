@@ -1,11 +1,10 @@
 """Finds memories similar to a given one, by words and meaning together as for a query, but only among texts of its own layer.
 
-There is no fixed cosine threshold: what 0.5 means differs from model to model and from shelf to shelf (W4-5). Instead the
-blend estimates, for these shelves, how likely each memory is to matter. If that yields fewer than were requested, other
-members of the memory's cluster fill up the list.
+There is no fixed cosine threshold: what 0.5 means differs from model to model and from store to store (W4-5). Instead the
+blend estimates how likely each memory is to matter. If that yields fewer than were requested, other members of the memory's
+cluster fill up the list.
 """
 
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from memorist.access import Access
@@ -22,7 +21,7 @@ from memorist.store.where import Where
 from memorist.text.injection import suspect
 from memorist.text.words import LONGEST_QUERY, query_terms
 
-SUMMED = 50  # cluster members from which the centroid is computed
+AVERAGED = 50  # cluster members from which the centroid is computed
 SEARCHED = {"memory": "memory", "turns": "sessions", "documents": "sources"}  # the `search=` value for each layer
 
 
@@ -31,11 +30,10 @@ class Whole:
     """Uses the whole text as the query, since nothing was pasted around it: computes its terms and its vectors."""
 
     def __call__(self, search: Search, tools: Tools) -> Search:
-        text = search.query[:LONGEST_QUERY]
-        layers = {shelf.layer for shelf in search.shelves}
-        told, late = tools.meaning.in_time(text[:LONGEST_MESSAGE], search.left(), layers)
-        vectors = tuple((generation, vector) for generation, vector in told if vector.any())
-        return search.but(terms=tuple(query_terms(text)), asked=Asked(text, vectors=vectors), note=late)
+        text, layers = search.query[:LONGEST_QUERY], {shelf.layer for shelf in search.shelves}
+        vectors, note = tools.meaning.in_time(text[:LONGEST_MESSAGE], search.left(), layers)
+        asked = Asked(text, vectors=tuple((generation, vector) for generation, vector in vectors if vector.any()))
+        return search.but(terms=tuple(query_terms(text)), asked=asked, note=note)
 
 
 STAGES = (Whole(), Gather(), Blend(), Believed(), Suspect(), DropUnlikely(below=0.02, behind=4.0), KeepBest())
@@ -46,34 +44,31 @@ def similar(record: Record, limit: int, who: Access, homes: tuple[str, ...], des
     own."""
     layer = tools.kinds[record.kind].layer
     kinds = [kind.name for kind in tools.kinds.values() if kind.layer == layer and (kind.recalled or layer != MEMORY)]
+    kinds = list(dict.fromkeys((*kinds, record.kind)))
     text = f"{record.title}\n{record.text}" if record.title else record.text
-    wanted = kinds if record.kind in kinds else [*kinds, record.kind]
-    asked = Query(text, limit, SEARCHED.get(layer, "all"), kinds=wanted, where={"id": {"$ne": record.id}})
-    usual = scopes_of(asked, who, homes, design, tools.store)
-    asked = asked if record.scope in usual else replace(asked, scope=record.scope)
-    found = list(answer(asked, who, homes, replace(design, recall=STAGES), tools)[0].hits)
-    return found if len(found) >= limit else [*found, *_from_cluster(record, found, limit - len(found), who, tools)]
+    query = Query(text, limit, SEARCHED.get(layer, "all"), kinds=kinds, where={"id": {"$ne": record.id}})
+    if record.scope not in scopes_of(query, who, homes, design, tools.store):
+        query = replace(query, scope=record.scope)
+    hits = list(answer(query, who, homes, replace(design, recall=STAGES), tools)[0].hits)
+    if len(hits) < limit:
+        hits += _from_cluster(record, hits, who, tools)[: limit - len(hits)]
+    return hits
 
 
-def _from_cluster(record: Record, found: Sequence[Hit], limit: int, who: Access, tools: Tools) -> list[Hit]:
-    """Other members of the cluster, nearest to its centroid first, ranked after what was found. They share its subject,
-    perhaps without sharing a word. Memories that nobody vouches for are left out."""
-    members = _members(record, who, tools)
+def _from_cluster(record: Record, hits: list[Hit], who: Access, tools: Tools) -> list[Hit]:
+    """Other verified members of its clusters, nearest to the centroid first and ranked after the hits. They share its subject,
+    perhaps without sharing a word."""
+    store, where = tools.store, Where(who).also("state", "eq", "active")
+    heads = [link.b for link in store.links(where, [record.id], "in_cluster") if link.a == record.id]
+    ids = sorted({link.a for link in store.links(where, heads, "in_cluster")}) if heads else []
+    trusted = {each.number: each for each in store.get(ids, where) if each.trust != "low" and not suspect(each)}
     cosines: dict[int, float] = {}
     for generation in tools.meaning.living():
-        shelves = generation.fitting({shelf_of(each) for each in members.values()})
-        cosines |= tools.store.similarities(generation.id, list(members)[:SUMMED], shelves, list(members))
-    known = {record.number, *(hit.record.number for hit in found)}
-    others = sorted(cosines.keys() - known, key=lambda number: (-cosines[number], number))
-    least = min((hit.score for hit in found), default=1.0)
-    why = {number: {"behind": least, "cluster": cosines[number]} for number in others[:limit]}
-    return [Hit(members[number], least * cosines[number], told) for number, told in why.items()]
-
-
-def _members(record: Record, who: Access, tools: Tools) -> dict[int, Record]:
-    """The members of the clusters that `record` is in, by number."""
-    where, store = Where(who).also("state", "eq", "active"), tools.store
-    heads = [link.b for link in store.links(where, [record.id], "in_cluster") if link.a == record.id]
-    links = store.links(where, heads, "in_cluster") if heads else []
-    linked = store.get(sorted({link.a for link in links}), where)
-    return {each.number: each for each in linked if each.trust != "low" and not suspect(each)}
+        shelves = generation.fitting({shelf_of(each) for each in trusted.values()})
+        cosines |= store.similarities(generation.id, list(trusted)[:AVERAGED], shelves, list(trusted))
+    others = cosines.keys() - {record.number, *(hit.record.number for hit in hits)}
+    least = min((hit.score for hit in hits), default=1.0)
+    return [
+        Hit(trusted[number], least * cosines[number], {"behind": least, "cluster": cosines[number]})
+        for number in sorted(others, key=lambda number: (-cosines[number], number))
+    ]

@@ -7,7 +7,7 @@ them, so the cost of a walk does not grow with the store.
 """
 
 import math
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import field
 from datetime import datetime
 from heapq import nlargest
@@ -67,37 +67,39 @@ class Edge(NamedTuple):
     fades: bool = False
     tag: str | None = None  # that both memories must carry
 
-
-def everybody(here: Record, there: Record) -> bool:
-    return True
-
-
-def of_one_standing(here: Record, there: Record) -> bool:
-    """Vouched-for and unvouched memories pass nothing to each other, neither by a link nor by a tag."""
-    return vouched_for(here) == vouched_for(there)
+    @property
+    def score(self) -> float:
+        return self.here.score * self.factor
 
 
 @dataclass(frozen=True, slots=True)
 class Journey:
-    """A walk over the memories that `where` lets through; labels lead only to memories on `shelves`."""
+    """A walk over the memories that `where` lets through; labels lead only to memories on `shelves`. With `apart`, verified and
+    unverified memories pass nothing to each other, neither by a link nor by a tag."""
 
     manner: Manner
     where: Where
     shelves: Sequence[Shelf]
     now: datetime
     store: Store
-    passes: Callable[[Record, Record], bool] = everybody
-    known: dict[int, Reached] = field(default_factory=dict)
+    apart: bool = False
+    best: dict[int, Reached] = field(default_factory=dict)
 
     def beginning(self, seeds: Iterable[tuple[Record, float]]) -> list[Reached]:
         """What is reached from these seeds, each with its score, best first; the seeds themselves are left out."""
-        level = [Reached(record, score, ((f"from {_mark(record)}", score),)) for record, score in seeds]
-        started = {each.record.number: each for each in level}
+        level = [Reached(record, score, ((f"from [id:{record.number}]", score),)) for record, score in seeds]
+        seen = {each.record.number for each in level}
         labelled = list(self.by_labels(level)) if self.manner.depth > 1 else []
         for step in range(self.manner.depth):
-            edges = [*self.by_links(level), *(labelled if step == 1 else ())]
-            level = self._taken(edges, started)
-        active = (each for each in self.known.values() if each.record.state == "active")
+            edges = {}
+            for edge in sorted([*self.by_links(level), *(labelled if step == 1 else ())], key=_rank):
+                if edge.there not in seen:
+                    edges[edge.there] = edge  # the best one stays
+            chosen = [edge.there for edge in nlargest(BEAM, edges.values(), key=_rank)]
+            steps = [self._follow(edges[record.number], record) for record in self.store.get(chosen, self.where)]
+            level = [each for each in steps if each]
+            self.best.update({each.record.number: each for each in level})
+        active = (each for each in self.best.values() if each.record.state == "active")
         return sorted(active, key=lambda each: (-each.score, -each.record.number))
 
     def by_links(self, level: Sequence[Reached]) -> Iterator[Edge]:
@@ -108,56 +110,38 @@ class Journey:
 
     def by_labels(self, level: Sequence[Reached]) -> Iterator[Edge]:
         labels = [(each, label) for each in level for label in labels_of(each.record)]
-        held = self._holding(label for _, label in labels)
+        words = list(dict.fromkeys(label.term for _, label in labels))
+        holders = self.store.sharing(words, self.shelves, self.where, self.manner.rare) if words else {}
         for here, label in labels:
-            others = [number for number in held.get(label.term, ()) if number != here.record.number]
+            others = [number for number in holders.get(label.term, ()) if number != here.record.number]
             weight = self.manner.tags if label.tag else self.manner.names
             factor = (weight * self.manner.decay) ** 2 * shared_out(len(others))
             yield from (Edge(here, number, label.name, factor, tag=label.tag) for number in others)
 
-    def _holding(self, labels: Iterable["Label"]) -> Mapping[str, Sequence[int]]:
-        terms = list(dict.fromkeys(label.term for label in labels))
-        return self.store.sharing(terms, self.shelves, self.where, self.manner.rare) if terms else {}
-
-    def _taken(self, edges: Iterable[Edge], started: Mapping[int, Reached]) -> list[Reached]:
-        """The best memories that these edges lead to, if they gain by it; never back to a seed."""
-        rising = sorted(edges, key=lambda edge: (_arriving(edge), edge.there))
-        best = {edge.there: edge for edge in rising if edge.there not in started}
-        chosen = nlargest(BEAM, best.values(), key=lambda edge: (_arriving(edge), edge.there))
-        records = self.store.get([edge.there for edge in chosen], self.where)
-        taken = [reached for record in records if (reached := self._reached(record, best[record.number]))]
-        self.known.update({each.record.number: each for each in taken})
-        return taken
-
-    def _reached(self, record: Record, edge: Edge) -> Reached | None:
-        here, had = edge.here, self.known.get(record.number)
-        if not _bears(record, edge.tag) or not self.passes(here.record, record):
+    def _follow(self, edge: Edge, record: Record) -> Reached | None:
+        """The record as reached by this edge; None if the edge does not lead to it or a better one did before."""
+        here, before = edge.here, self.best.get(record.number)
+        if not leads_to(record, edge) or (self.apart and vouched_for(here.record) != vouched_for(record)):
             return None
         factor = edge.factor * (bond(here.record, record, self.now) if edge.fades else 1.0)
-        if factor <= 0 or (had is not None and had.score >= here.score * factor):
+        score = here.score * factor
+        if factor <= 0 or (before is not None and before.score >= score):
             return None
-        return Reached(record, here.score * factor, (*here.way, (f"{edge.name} {_mark(record)}", factor)))
+        return Reached(record, score, (*here.way, (f"{edge.name} [id:{record.number}]", factor)))
 
 
-def _bears(record: Record, tag: str | None) -> bool:
-    """Whether the record really has the tag by which it was found, not just the word."""
-    return tag is None or tag in record.tags
+def _rank(edge: Edge) -> tuple[float, int]:
+    return edge.score, edge.there
+
+
+def leads_to(record: Record, edge: Edge) -> bool:
+    """Whether the record has the tag by which it was found, not just the tag's word."""
+    return edge.tag is None or edge.tag in record.tags
 
 
 def shared_out(degree: int) -> float:
     """The share of a weight that each of `degree` neighbours gets."""
     return min(1.0, math.sqrt(FAIR / degree)) if degree else 1.0
-
-
-def _arriving(edge: Edge) -> float:
-    return edge.here.score * edge.factor
-
-
-def _mark(record: Record) -> str:
-    return f"[id:{record.number}]"
-
-
-# ---------------------------------------------------------------- labels
 
 
 class Label(NamedTuple):
@@ -170,73 +154,55 @@ class Label(NamedTuple):
 
 def labels_of(record: Record) -> list[Label]:
     """Its tags, its files, and the names and codes in its text. Derived the same way every time and never stored."""
-    found = dict[str, Label]()
+    labels = dict[str, Label]()
     names = [name for name in names_in(record.text[:NAMES_READ]) if not name.isdigit()]
     for sort, some in (("tag", record.tags), ("file", record.files), ("name", names)):
         for each in some[:LABELS_AT_MOST]:
-            term = max(terms(each), key=len, default="")
-            if term:
-                found.setdefault(term, Label(f"{sort} {each}", term, each if sort == "tag" else None))
-    return list(found.values())[:LABELS_AT_MOST]
-
-
-# ---------------------------------------------------------------- what is asked for by name
+            if term := max(terms(each), key=len, default=""):
+                labels.setdefault(term, Label(f"{sort} {each}", term, each if sort == "tag" else None))
+    return list(labels.values())[:LABELS_AT_MOST]
 
 
 def related(record: Record, limit: int, walk: Journey) -> list[Hit]:
-    """The memories related to this one: those that somebody vouches for first, then by score."""
+    """The memories related to this one: verified ones first, then by score."""
     reached = [each for each in walk.beginning([(record, 1.0)]) if each.score >= RELATED]
-    first = sorted(reached, key=lambda each: not vouched_for(each.record))
-    return [Hit(each.record, each.score, dict(each.way[1:])) for each in first[:limit]]
-
-
-class Arrived(NamedTuple):
-    """How a path search reached a memory: from which one, and by which step."""
-
-    before: int | None
-    name: str = ""
-    weight: float = 1.0
-
-
-Sides = tuple[dict[int, Arrived], dict[int, Arrived]]
+    reached.sort(key=lambda each: not vouched_for(each.record))
+    return [Hit(each.record, each.score, dict(each.way[1:])) for each in reached[:limit]]
 
 
 def path(a: Record, b: Record, walk: Journey) -> list[Hit]:
     """The memories from `a` to `b`, each with the step that leads to it; empty if no short chain connects them. It searches
     from both ends, since a superseded memory only leads to the newer one."""
-    sides: Sides = {a.number: Arrived(None)}, {b.number: Arrived(None)}
-    edges = [[a.number], [b.number]]
-    steps = 0
-    while (met := next(filter(sides[1].__contains__, sides[0]), None)) is None and steps < LONGEST_PATH:
-        side = min((0, 1), key=lambda side: len(edges[side]) or math.inf)
-        edges[side] = _wider(edges[side], sides[side], walk)
-        steps += 1
-    return [] if met is None else _chain(met, sides, walk)
-
-
-def _wider(edge: Sequence[int], side: dict[int, Arrived], walk: Journey) -> list[int]:
-    """The memories one step further."""
-    level = [Reached(record, 1.0, ()) for record in walk.store.get(list(edge), walk.where)]
-    rising = sorted([*walk.by_links(level), *walk.by_labels(level)], key=lambda step: (step.factor, step.there))
-    best = {step.there: step for step in rising if step.there not in side}
-    chosen = {step.there: step for step in nlargest(WIDEST, best.values(), key=lambda step: step.factor)}
-    records = walk.store.get(list(chosen), walk.where)
-    new = [record.number for record in records if _bears(record, chosen[record.number].tag)]
-    for number in new:
-        step = chosen[number]
-        side[number] = Arrived(step.here.record.number, step.name, step.factor)
-    return new
-
-
-def _chain(met: int, sides: Sides, walk: Journey) -> list[Hit]:
-    steps, number = [(met, sides[0][met])], sides[0][met].before
+    start = None, "", 1.0
+    sides: tuple[dict[int, tuple[int | None, str, float]], ...] = {a.number: start}, {b.number: start}
+    frontiers, steps = [[a.number], [b.number]], 0
+    while (met := next(filter(sides[1].__contains__, sides[0]), None)) is None:
+        if steps == LONGEST_PATH:
+            return []
+        side, steps = min((0, 1), key=lambda side: len(frontiers[side]) or math.inf), steps + 1
+        frontiers[side] = _widen(frontiers[side], sides[side], walk)
+    chain: list[tuple[int, str, float]] = []
+    number: int | None = met
     while number is not None:
-        steps.insert(0, (number, sides[0][number]))
-        number = sides[0][number].before
-    before = sides[1][met]
-    while before.before is not None:  # from the other end, each step leads the opposite way
-        steps.append((before.before, before))
-        before = sides[1][before.before]
-    records = {record.number: record for record in walk.store.get([number for number, _ in steps], walk.where)}
-    named = [(records[number], step) for number, step in steps]
-    return [Hit(record, step.weight, {step.name: step.weight} if step.name else {}) for record, step in named]
+        before, name, weight = sides[0][number]
+        chain.insert(0, (number, name, weight))
+        number = before
+    number, name, weight = sides[1][met]
+    while number is not None:  # from the other end, each step leads the opposite way
+        chain.append((number, name, weight))
+        number, name, weight = sides[1][number]
+    records = {record.number: record for record in walk.store.get([number for number, *_ in chain], walk.where)}
+    return [Hit(records[number], weight, {name: weight} if name else {}) for number, name, weight in chain]
+
+
+def _widen(frontier: list[int], side: dict[int, tuple[int | None, str, float]], walk: Journey) -> list[int]:
+    """The memories one step further, which are added to this side of the search."""
+    level = [Reached(record, 1.0, ()) for record in walk.store.get(frontier, walk.where)]
+    rising = sorted([*walk.by_links(level), *walk.by_labels(level)], key=_rank)
+    edges = {edge.there: edge for edge in rising if edge.there not in side}
+    chosen = [edge.there for edge in nlargest(WIDEST, edges.values(), key=lambda edge: edge.factor)]
+    further = [each.number for each in walk.store.get(chosen, walk.where) if leads_to(each, edges[each.number])]
+    side.update(
+        {number: (edges[number].here.record.number, edges[number].name, edges[number].factor) for number in further}
+    )
+    return further

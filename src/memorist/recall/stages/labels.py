@@ -1,12 +1,11 @@
 """Kinds and sources as words of a query: "warning zebra" asks for zebras, and for warnings.
 
 A kind is not in the word index: there, "error" would be worthless in a project full of errors. Instead it counts in addition
-to the words, and less the more of the found records are of that kind. The same holds for the source of a memory, in designs
-that ask for it. Memories that match by nothing but kind or source are looked up only if the words found too few or the query
-names nothing else.
+to the words, and less the more of the records are of that kind. The same holds for the source of a memory, in designs that
+ask for it. Memories that match by nothing else are looked up only if the words found too few or the query names nothing else.
 """
 
-from collections.abc import Collection, Mapping, Sequence, Set
+from collections.abc import Mapping, Sequence, Set
 from functools import cache
 
 from memorist.design import Tools
@@ -14,7 +13,7 @@ from memorist.kinds import ARCHIVE, LIKE, Kind
 from memorist.lazy import dataclass
 from memorist.recall.pipeline import Search
 from memorist.records import Record
-from memorist.store.where import Order, Where
+from memorist.store.where import Order
 from memorist.text.bm25 import idf
 from memorist.text.words import terms
 
@@ -51,13 +50,11 @@ class Labels:
 
     @classmethod
     def of(cls, asked: Sequence[str], kinds: Mapping[str, Kind], source: bool = False) -> "Labels":
-        named = _named(tuple(kinds), asked)
-        came = _named(tuple(SOURCES), asked) if source else named
-        if not named and not came:  # as for most queries; this runs on every one of them
-            return NO_LABELS
-        alone = any(words_of(name).issuperset(asked) for name in named | came)
-        recalled = frozenset(name for name in and_like(named) if kinds[name].recalled)
-        return cls(recalled, came if source else frozenset(), alone)
+        words, nothing = frozenset(asked), frozenset[str]()
+        named = {name for name in kinds if nothing < words_of(name) <= words}
+        sources = {name for name in SOURCES if source and words_of(name) <= words}
+        alone = any(words_of(name) == words for name in named | sources)
+        return cls(frozenset(kind for kind in and_like(named) if kinds[kind].recalled), frozenset(sources), alone)
 
     def __bool__(self) -> bool:
         return bool(self.kinds or self.sources)
@@ -73,9 +70,12 @@ class Labels:
             return []
         scopes = tuple({shelf.scope for shelf in search.shelves if shelf.layer != ARCHIVE})
         where = search.where.also("scope", "in", scopes).also("state", "eq", "active")
-        origins = [origin for name in self.sources for origin in SOURCES[name]]
-        some = (*_newest(where, "kind", self.kinds, tools), *_newest(where, "origin", origins, tools))
-        return list(filter(self.on, {record.id: record for record in some}.values()))
+        origins = tuple(origin for name in self.sources for origin in SOURCES[name])
+        records = dict[str, Record]()
+        for field, values in (("kind", tuple(self.kinds)), ("origin", origins)):
+            newest = tools.store.find(where.also(field, "in", values), Order("at"), LOOKED_UP) if values else []
+            records.update({record.id: record for record in newest if self.on(record)})
+        return list(records.values())
 
 
 def and_like(named: Set[str]) -> frozenset[str]:
@@ -83,31 +83,10 @@ def and_like(named: Set[str]) -> frozenset[str]:
     return frozenset(named) | {kind for pair in LIKE.items() if not named.isdisjoint(pair) for kind in pair}
 
 
-def _newest(where: Where, field: str, values: Collection[str], tools: Tools) -> list[Record]:
-    return tools.store.find(where.also(field, "in", tuple(values)), Order("at"), LOOKED_UP) if values else []
-
-
-NO_LABELS = Labels()
-
-
 def share(carrying: int, among: int, whole: float, asked: Sequence[str]) -> float:
-    """How much of a query a label covers if `carrying` of `among` found records carry it: half of what a word would that as
-    many held. `whole` is the BM25 weight of the whole query; 0 if none of its words was found."""
+    """How much of a query a label covers if `carrying` of `among` records carry it: half of what a word would that as many
+    hold. `whole` is the BM25 weight of the whole query; 0 if none of its words occurs."""
     return LABEL * idf(carrying, among) / whole if whole else LABEL / len(asked)
-
-
-def _named(names: tuple[str, ...], asked: Sequence[str]) -> frozenset[str]:
-    """Those of `names` whose words all occur in the query."""
-    by_word = _by_word(names)
-    likely = {name for term in asked if term in by_word for name in by_word[term]}
-    return frozenset(name for name in likely if words_of(name).issubset(asked))
-
-
-@cache
-def _by_word(names: tuple[str, ...]) -> Mapping[str, frozenset[str]]:
-    return {
-        word: frozenset(name for name in names if word in words_of(name)) for each in names for word in words_of(each)
-    }
 
 
 @cache

@@ -1,20 +1,17 @@
 """Memories that come up by themselves because their triggers occur in the query (`text/triggers.py`), whatever their words
 score.
 
-A warning is useful before somebody asks for it, so it comes up even if nothing else was found, and stands first. That is power
-over prompts, so it is bounded: only a few, only confirmed memories that do not read like orders to a model, and only those
-that the query could have found by scope, filter and validity.
-
-For a store without triggers this costs one read of a setting. Otherwise the triggers are cached and read again when the
-setting says that one was written; the memories that come up are always read anew. Words are tried before patterns, those of
-important memories first. Patterns are compiled when they are tried, within a bounded processor time; the trace says what was
-not tried.
+A warning is useful before somebody asks for it, so it comes first, even if nothing else matches. That is power over prompts, so
+it is bounded: a few memories, fewer still that came in one way, and none whose triggers together fit nearly any text; only
+confirmed ones that do not read like orders to a model, and only those that the query could have found by scope, filter and
+validity. Triggers are cached until one is written, compiled when they are tried, and tried for a bounded processor time.
 """
 
 import time
-from collections.abc import Iterator, Sequence
+from collections import Counter
+from collections.abc import Sequence
 from dataclasses import replace
-from typing import NamedTuple
+from functools import lru_cache
 from weakref import WeakKeyDictionary
 
 from memorist.design import Tools
@@ -29,26 +26,26 @@ from memorist.store.protocol import Store
 from memorist.store.where import Order, Where, everywhere
 from memorist.text.injection import suspect
 from memorist.text.question import without_injected
-from memorist.text.triggers import FIRED, MOST_TRIGGERS, Occurring, Trigger, is_pattern, said_in, usable
+from memorist.text.triggers import FIRED, MOST_TRIGGERS, ORDINARY, Occurring, Trigger, said_in, usable
 from memorist.worth import log_odds, logistic
 
 MOST_ARMED = 1000  # the newest memories with triggers that a query considers
-LONGEST_LOOK = 0.05  # processor seconds for all of them: waiting for a busy machine must not lose a warning
-LONGEST_MADE_READY = 0.25  # additional seconds to compile patterns, which a process does once
+LONGEST_LOOK = 0.1  # processor seconds for all of them: waiting for a busy machine must not lose a warning
 SURE_TO_SHOW = 0.9  # the least score of what comes up
 BETWEEN_FIRED = 0.1  # log-odds between memories that come up together
 KEPT_SETS = 16  # sets of shelves per store whose triggers are cached
+TOO_MANY_TOGETHER = 0.1  # share of ordinary texts that all triggers of one memory may fit together
+QUESTIONS = """how do I run the tests?; can you explain what this does?; who is responsible for the invoices?; add a button to the
+settings page; where did we put the spare key?; what is the status of my order?; is it going to rain tomorrow?; write a poem about
+the sea; which of these two is faster?; rename this variable; why is my laptop so slow?; I need to book a flight to Oslo; show me
+the log of last night; do we have any open tickets?; should I use a list or a dict here?; the build is red again; tell me about
+our pricing; Wann ist die nächste Besprechung?; please review my changes; how much did it cost last year?; what time is it in
+Tokyo?; refactor the client and update its docs; are there vegetarian restaurants nearby?; let us continue with the next step"""
+EVERYDAY = tuple(Occurring.of(text) for text in (*ORDINARY, *QUESTIONS.replace("\n", " ").split("; ")))
 
-
-class Armed(NamedTuple):
-    """A memory, and the words or patterns that bring it up."""
-
-    id: str
-    said: tuple[str, ...]
-
-
+Armed = tuple[str, tuple[str, ...]]  # the id of a memory, and the words and patterns that bring it up
 # The armed memories by shelves, and the value of the setting when they were read.
-_KNOWN: "WeakKeyDictionary[Store, dict[tuple[Shelf, ...], tuple[str, list[Armed]]]]" = WeakKeyDictionary()
+_CACHED: "WeakKeyDictionary[Store, dict[tuple[Shelf, ...], tuple[str, list[Armed]]]]" = WeakKeyDictionary()
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,114 +54,86 @@ class Triggered:
     has `triggered`, and the trace says which trigger."""
 
     most: int = 3
+    of_one_source: int = 2  # that came in through one surface with one origin, unless a person wrote them
 
     def __call__(self, search: Search, tools: Tools) -> Search:
         shelves = tuple(shelf for shelf in search.shelves if shelf.layer == MEMORY)
         setting = tools.store.setting(has_triggers(shelves[0].space)) if shelves else None
-        if setting is None:
+        armed = _armed(shelves, setting, tools.store) if setting is not None else []
+        text = "\n".join((*search.files, without_injected(search.query))).strip() if armed else ""
+        if not text:
             return search
-        armed = _armed(shelves, setting, tools.store)
-        said = "\n".join((*search.files, without_injected(search.query))).strip() if armed else ""
-        found, late = _met(armed, Occurring.of(said), search) if said else ({}, None)
-        fired = list(_allowed(found, search, tools))
-        note = _told(fired, self.most, late)
-        if not fired:
-            return search.but(note=note) if note else search
-        return search.but(hits=tuple(_first([record for record, _ in fired[: self.most]], search.hits)), note=note)
-
-
-def _told(fired: Sequence[tuple[Record, Trigger]], most: int, late: str | None) -> str | None:
-    """For the trace: which memories came up, by which trigger, and what was left out."""
-    told = [f"[id:{record.number}] by {trigger.said!r}" for record, trigger in fired[:most]]
-    if len(fired) > most:
-        told.append(f"{len(fired) - most} more came up and are left out")
-    return "; ".join([*told, *([late] if late else ())]) or None
+        occurring, late = _occurring(armed, Occurring.of(text), search)
+        records = tools.store.get(list(occurring), _may_fire(search.where)) if occurring else []
+        records = [each for each in records if shelf_of(each) in search.shelves and not suspect(each)]
+        records = [each for each in records if not_believed(each, search, tools) is None]
+        records.sort(key=lambda each: (-each.importance, -len(occurring[each.id].said), -each.number))
+        fired, notes, sources, left_out = list[Record](), list[str](), Counter[object](), 0
+        for record in records:
+            source = record.origin not in ("user", "recorded") and (record.provenance.surface, record.origin)
+            if _fit_nearly_anything(_triggers_of(record)):
+                notes.append(f"[id:{record.number}] is ignored: its triggers together fit nearly any text")
+            elif len(fired) >= self.most or (source and sources[source] >= self.of_one_source):
+                left_out += 1
+            else:
+                fired.append(record)
+                sources[source] += 1
+                notes.append(f"[id:{record.number}] by {occurring[record.id].said!r}")
+        notes += [f"{left_out} more came up and are left out"] if left_out else []
+        notes += [late] if late else []
+        return search.but(hits=_with_fired(fired, search.hits), note="; ".join(notes) or None) if notes else search
 
 
 def _armed(shelves: tuple[Shelf, ...], setting: str, store: Store) -> list[Armed]:
-    """What may come up on these shelves, cached until a memory with triggers is written."""
-    sets = _KNOWN.setdefault(store, {})
-    known = sets.get(shelves)
-    if known is None or known[0] != setting:
-        if len(sets) >= KEPT_SETS:
-            sets.clear()
-        known = sets[shelves] = setting, _read(shelves, store)
-    return known[1]
+    """What may come up on these shelves, the most important first; cached until a memory with triggers is written."""
+    cached = _CACHED.setdefault(store, {})
+    if shelves not in cached or cached[shelves][0] != setting:
+        scopes = tuple({shelf.scope for shelf in shelves})
+        where = _may_fire(everywhere(shelves[0].space)).also("scope", "in", scopes)
+        records = [each for each in store.find(where, Order("number"), MOST_ARMED) if shelf_of(each) in shelves]
+        records.sort(key=lambda record: -record.importance)
+        if len(cached) >= KEPT_SETS:
+            cached.clear()
+        cached[shelves] = setting, [(record.id, _triggers_of(record)) for record in records]
+    return cached[shelves][1]
 
 
-def _read(shelves: Sequence[Shelf], store: Store) -> list[Armed]:
-    """The words of all of them, then their patterns, which take longer; the most important memories first."""
-    scopes = tuple({shelf.scope for shelf in shelves})
-    where = _may_fire(everywhere(shelves[0].space)).also("scope", "in", scopes)
-    found = [each for each in store.find(where, Order("number"), MOST_ARMED) if shelf_of(each) in shelves]
-    found.sort(key=lambda record: -record.importance)
-    said = [(record.id, said_in(record.data)[:MOST_TRIGGERS]) for record in found]
-    return [*_of(said, patterns=False), *_of(said, patterns=True)]
-
-
-def _of(said: Sequence[tuple[str, tuple[str, ...]]], patterns: bool) -> Iterator[Armed]:
-    """Those that have patterns (or words), with only these."""
-    for id, all_of_it in said:
-        some = tuple(each for each in all_of_it if is_pattern(each) is patterns)
-        if some:
-            yield Armed(id, some)
+def _triggers_of(record: Record) -> tuple[str, ...]:
+    return said_in(record.data)[:MOST_TRIGGERS]
 
 
 def _may_fire(where: Where) -> Where:
-    """Only confirmed memories: a text that nobody vouches for must not decide when it is shown."""
+    """Only confirmed memories: an unverified text must not decide when it is shown."""
     return where.also("triggered", "eq", True).also("state", "eq", "active").also("status", "eq", "confirmed")
 
 
-def _met(armed: Sequence[Armed], context: Occurring, search: Search) -> tuple[dict[str, Trigger], str | None]:
-    """Which of them occur, by id, and a note if there was not enough time for all."""
-    found: dict[str, Trigger] = {}
-    began, made_ready = time.thread_time(), 0.0
-    for place, each in enumerate(armed):
-        now = time.thread_time()
-        late = now - began - made_ready > LONGEST_LOOK or made_ready > LONGEST_MADE_READY
-        if place and (late or search.left() == 0):
-            missed = {other.id for other in armed[place:]} - found.keys()
-            told = f"not all triggers of {len(missed)} memories were looked for: they took too long"
-            return found, told if missed else None
-        triggers = usable(each.said)
-        made_ready += time.thread_time() - now
-        trigger = context.meets(triggers)
-        if trigger is not None:
-            found.setdefault(each.id, trigger)
-    return found, None
+def _occurring(armed: Sequence[Armed], context: Occurring, search: Search) -> tuple[dict[str, Trigger], str | None]:
+    """Which triggers occur, by the id of their memory, and a note if there was not enough time for all."""
+    occurring, until = dict[str, Trigger](), time.thread_time() + LONGEST_LOOK
+    for place, (id, said) in enumerate(armed):
+        if place and (time.thread_time() > until or search.left() == 0):
+            return occurring, f"triggers of {len(armed) - place} memories were not looked for: it took too long"
+        if (trigger := context.meets(usable(said))) is not None:
+            occurring[id] = trigger
+    return occurring, None
 
 
-def _allowed(found: dict[str, Trigger], search: Search, tools: Tools) -> Iterator[tuple[Record, Trigger]]:
-    """Those that the query may find, in their present state: the most important first, then by length of the trigger."""
-    if not found:
-        return
-    records = tools.store.get(list(found), _may_fire(search.where))
-    records.sort(key=lambda record: (-record.importance, -len(found[record.id].said), -record.number))
-    for record in records:
-        believed = not_believed(record, search, tools) is None and not suspect(record)
-        if believed and shelf_of(record) in search.shelves:
-            yield record, found[record.id]
+@lru_cache(maxsize=1 << 10)
+def _fit_nearly_anything(said: tuple[str, ...]) -> bool:
+    """Whether these triggers together fit too many everyday texts: each alone was measured when it was stored."""
+    fit = sum(text.meets(usable(said)) is not None for text in EVERYDAY)
+    return fit > TOO_MANY_TOGETHER * len(EVERYDAY)
 
 
-def _first(fired: Sequence[Record], hits: Sequence[Hit]) -> list[Hit]:
-    """All hits, with the triggered ones first. A memory that was found anyway keeps what else is known about it."""
-    known = {hit.record.id: hit for hit in hits}
-    others = [hit for hit in hits if hit.record.id not in {record.id for record in fired}]
-    scores = zip(fired, _scores(fired, hits), strict=True)
-    return [*(_lifted(record, known.get(record.id), score) for record, score in scores), *others]
-
-
-def _scores(fired: Sequence[Record], hits: Sequence[Hit]) -> list[float]:
-    """A score for each triggered memory, above all others. A chance remains below 1; a plain score has no upper bound."""
+def _with_fired(fired: Sequence[Record], hits: Sequence[Hit]) -> tuple[Hit, ...]:
+    """All hits, with the triggered ones first, scored above all others. A chance remains below 1; a plain score has no upper
+    bound. A memory that was a hit anyway keeps what else is known about it."""
+    own = {hit.record.id: hit for hit in hits}
     best = max((hit.score for hit in hits), default=0.0)
-    if best < 1:
-        level = log_odds(max(best, SURE_TO_SHOW))
-        return [logistic(level + BETWEEN_FIRED * (len(fired) - place)) for place in range(len(fired))]
-    return [best * (1 + BETWEEN_FIRED * (len(fired) - place)) for place in range(len(fired))]
-
-
-def _lifted(record: Record, hit: Hit | None, score: float) -> Hit:
-    if hit is None:
-        return Hit(record, score, {FIRED: score})
-    placed = rescored(hit, score, FIRED)
-    return placed if FIRED in placed.why else replace(placed, why={**placed.why, FIRED: 1.0})
+    first = list[Hit]()
+    for place, record in enumerate(fired):
+        above = BETWEEN_FIRED * (len(fired) - place)
+        score = logistic(log_odds(max(best, SURE_TO_SHOW)) + above) if best < 1 else best * (1 + above)
+        hit = rescored(own.pop(record.id), score, FIRED) if record.id in own else Hit(record, score, {FIRED: score})
+        first.append(hit if FIRED in hit.why else replace(hit, why={**hit.why, FIRED: 1.0}))
+    return (*first, *own.values())

@@ -1,22 +1,20 @@
-"""Weighs each hit's relevance by what the record is worth today (`worth.py`), the files at hand, the kind asked for, and a
-second opinion. Stages that only refine are skipped at a deadline. At the end, hits are weighed against one another: nothing is
-dropped because it contradicts something. Until a person resolves a conflict, both sides are shown and marked (what was stated
-last comes first: `newest.py`)."""
+"""Weighs each hit's relevance by what the record is worth today (`worth.py`), the files at hand, the kind asked for, a reranker,
+and contradictions. Nothing is dropped because it contradicts something: until a person resolves a conflict, both sides are
+shown and marked (what was stated last comes first: `newest.py`)."""
 
 import math
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import replace
-from datetime import datetime
 from functools import partial
 from typing import ClassVar
 
-from memorist.design import Reranker, Tools
+from memorist.design import Tools
 from memorist.errors import ModelUnavailable
 from memorist.kinds import LIKE
 from memorist.lazy import dataclass
 from memorist.recall.pipeline import Search, ordered
-from memorist.records import Hit, Signal
+from memorist.records import Hit, Record, Signal
 from memorist.store.where import Where
 from memorist.text.injection import LABEL, suspect
 from memorist.text.patterns import regex
@@ -30,9 +28,6 @@ PATH = regex(r"[\w.\-/\\]{1,256}\.[A-Za-z]\w{0,9}\b|[\w.\-]{1,128}/[\w.\-/]{1,25
 LEAST = 0.01  # a factor is never 0, so what was found stays visible
 
 
-# ---------------------------------------------------------------- factors
-
-
 def weighed(hit: Hit, factors: Mapping[str, float]) -> Hit:
     """The hit with its score weighed by these factors, each above 0 and shown in `why` under its name."""
     why = {**hit.why, **factors}
@@ -42,6 +37,11 @@ def weighed(hit: Hit, factors: Mapping[str, float]) -> Hit:
     signals = (*hit.signals, *worth)
     score = logistic(sum([signal.contribution for signal in signals]))
     return Hit(hit.record, score, why, signals, hit.conflicts, hit.replaces)
+
+
+def _by(search: Search, name: str, factor: Callable[[Record], float], note: str | None = None) -> Search:
+    """The search with each hit weighed by one factor of its record."""
+    return search.but(hits=tuple([weighed(hit, {name: factor(hit.record)}) for hit in search.hits]), note=note)
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,14 +68,12 @@ class WeighByVotes:
     demote: float = 1.0
 
     def __call__(self, search: Search, tools: Tools) -> Search:
-        return search.but(hits=tuple(ordered(self._weigh(hit, search.now) for hit in search.hits)))
+        def weigh(hit: Hit) -> Hit:
+            votes = reinforced(score(hit.record.counters, self.reinforce, self.demote))
+            recency = faded(hit.record.times.used or hit.record.times.at, search.now)
+            return weighed(hit, {"votes": votes, "recency": recency})
 
-    def _weigh(self, hit: Hit, now: datetime) -> Hit:
-        record = hit.record
-        votes = reinforced(score(record.counters, self.reinforce, self.demote))
-        recency = faded(record.times.used or record.times.at, now)
-        why = {**hit.why, "votes": votes, "recency": recency}
-        return replace(hit, score=hit.score * votes * recency, why=why)
+        return search.but(hits=tuple(ordered(map(weigh, search.hits))))
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,13 +83,12 @@ class Suspect:
     weight: float = 0.5
 
     def __call__(self, search: Search, tools: Tools) -> Search:
-        suspects = [hit for hit in search.hits if suspect(hit.record)]
-        lowered = {hit.record.id: weighed(hit, {"injection": self.weight}) for hit in suspects}
-        if not lowered:
+        suspects = {hit.record.id: hit.record.number for hit in search.hits if suspect(hit.record)}
+        if not suspects:
             return search
-        hits = ordered(lowered.get(hit.record.id, hit) for hit in search.hits)
-        named = ", ".join(f"[id:{hit.record.number}]" for hit in lowered.values())
-        return search.but(hits=tuple(hits), note=f"{LABEL}: {named}")
+        hits = [weighed(hit, {"injection": self.weight}) if hit.record.id in suspects else hit for hit in search.hits]
+        note = f"{LABEL}: {', '.join(f'[id:{number}]' for number in suspects.values())}"
+        return search.but(hits=tuple(ordered(hits)), note=note)
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,10 +104,12 @@ class FileAffinity:
         active = {form for path in named for form in _forms(path)}
         if not active:
             return search
-        shared = [sum(not active.isdisjoint(_forms(path)) for path in hit.record.files) for hit in search.hits]
-        factors = [1 + self.each * min(count, MOST_OVERLAPS) for count in shared]
-        hits = [weighed(hit, {"files": factor}) for hit, factor in zip(search.hits, factors, strict=True)]
-        return search.but(hits=tuple(hits))
+
+        def factor(record: Record) -> float:
+            shared = sum(not active.isdisjoint(_forms(path)) for path in record.files)
+            return 1 + self.each * min(shared, MOST_OVERLAPS)
+
+        return _by(search, "files", factor)
 
 
 def _forms(path: str) -> tuple[str, str]:
@@ -133,10 +132,8 @@ class FavourKinds:
         favour = dict(zip(named, (self.first, self.second), strict=False))
         if not favour:
             return search
-        by = [favour.get(LIKE.get(hit.record.kind, hit.record.kind), 1.0) for hit in search.hits]
-        hits = [weighed(hit, {"favoured": factor}) for hit, factor in zip(search.hits, by, strict=True)]
         note = "the question speaks of " + ", ".join(f"{kind} (×{by:g})" for kind, by in favour.items())
-        return search.but(hits=tuple(hits), note=note)
+        return _by(search, "favoured", lambda record: favour.get(LIKE.get(record.kind, record.kind), 1.0), note)
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,18 +144,13 @@ class FavourSeason:
     optional: ClassVar[bool] = True
 
     def __call__(self, search: Search, tools: Tools) -> Search:
-        named = _seasons_named(search)
+        seasons = {hit.record.season for hit in search.hits if hit.record.season}
+        asked = set(terms(search.asked.text[:LONGEST_QUERY])) if seasons else set()
+        named = {season for season in seasons if (words := terms(season)) and asked.issuperset(words)}
         if not named:
             return search
-        hits = [weighed(hit, {"season": self.by if hit.record.season in named else 1.0}) for hit in search.hits]
-        return search.but(hits=tuple(ordered(hits)), note=f"the question names {', '.join(sorted(named))}")
-
-
-def _seasons_named(search: Search) -> set[str]:
-    """The seasons of the hits that the query names."""
-    seasons = {hit.record.season for hit in search.hits if hit.record.season}
-    said = set(terms(search.asked.text[:LONGEST_QUERY])) if seasons else set()
-    return {season for season in seasons if (words := terms(season)) and said.issuperset(words)}
+        note = f"the question names {', '.join(sorted(named))}"
+        return _by(search, "season", lambda record: self.by if record.season in named else 1.0, note)
 
 
 @dataclass(frozen=True, slots=True)
@@ -169,8 +161,7 @@ class Fade:
 
     def __call__(self, search: Search, tools: Tools) -> Search:
         fade = DECAYS[self.decay]
-        hits = [weighed(h, {"decay": max(LEAST, fade(h.record, search.now, tools.kinds))}) for h in search.hits]
-        return search.but(hits=tuple(hits))
+        return _by(search, "decay", lambda record: max(LEAST, fade(record, search.now, tools.kinds)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -185,46 +176,29 @@ class Rerank:
     def __call__(self, search: Search, tools: Tools) -> Search:
         if tools.rerank is None or not search.hits:
             return search
-        hits = ordered(search.hits)
-        best, rest = hits[: self.most], hits[self.most :]
-        given, problem = _second_opinion(tools.rerank, [hit.record.text for hit in best], search, tools)
-        if problem is not None:
-            return search.but(note=problem)
-        judged = [_judged(hit, by) for hit, by in zip(best, given, strict=True)]
-        unjudged = [_judged(hit, 0.0) for hit in rest]  # they must not rank above the judged ones
-        return search.but(hits=(*judged, *unjudged), note=f"{len(best)} were judged again")
+        hits, left = ordered(search.hits), search.left()
+        rerank = partial(tools.rerank, search.asked.text, [hit.record.text for hit in hits[: self.most]])
+        try:
+            answer = rerank() if left is None else tools.patience.within(left, rerank)
+            if answer is None and left is not None:
+                return search.but(note="the reranker takes longer than there is time; reranking skipped")
+            given = [float(by) for by in answer or ()]
+        except Exception as problem:  # it may be the caller's code; whatever it does, the answer is not lost
+            because = str(problem) if isinstance(problem, ModelUnavailable) else type(problem).__name__
+            return search.but(note=f"the reranker failed ({because}); reranking skipped")
+        if len(given) != len(hits[: self.most]) or not all(0 <= by <= 1 for by in given):
+            return search.but(note="the reranker must return one number from 0 to 1 for each text; reranking skipped")
+        unread = [0.0] * len(hits[self.most :])  # they must not rank above those it read
+        hits = [self._weigh(hit, by) for hit, by in zip(hits, (*given, *unread), strict=True)]
+        return search.but(hits=tuple(hits), note=f"{len(given)} were judged again")
 
-
-def _judged(hit: Hit, by: float) -> Hit:
-    by = max(LEAST, by)
-    if "relevance" in hit.why:
-        by = min(by, 1 - LEAST)
-        by = (by / (1 - by)) ** (1 / WORTH)
-    return weighed(hit, {"rerank": by})
-
-
-def _second_opinion(
-    rerank: Reranker, texts: Sequence[str], search: Search, tools: Tools
-) -> tuple[list[float], str | None]:
-    """A number from 0 to 1 for each text, or the reason why there is none."""
-    judge, left = partial(rerank, search.asked.text, texts), search.left()
-    try:
-        said = judge() if left is None else tools.patience.within(left, judge)
-        if said is None and left is not None:
-            return [], "the reranker takes longer than there is time; the order stays as it was"
-        given = [float(by) for by in said or ()]
-    except Exception as problem:  # it may be the caller's code; whatever it does, the answer is not lost
-        return [], f"the reranker failed ({_why(problem)}); the order stays as it was"
-    if len(given) != len(texts) or not all(0 <= by <= 1 for by in given):
-        return [], "the reranker did not give one number from 0 to 1 for each text; it is not heard"
-    return given, None
-
-
-def _why(problem: Exception) -> str:
-    return str(problem) if isinstance(problem, ModelUnavailable) else type(problem).__name__
-
-
-# ---------------------------------------------------------------- beside one another
+    @staticmethod
+    def _weigh(hit: Hit, by: float) -> Hit:
+        by = max(LEAST, by)
+        if "relevance" in hit.why:
+            by = min(by, 1 - LEAST)
+            by = (by / (1 - by)) ** (1 / WORTH)
+        return weighed(hit, {"rerank": by})
 
 
 @dataclass(frozen=True, slots=True)
@@ -238,15 +212,13 @@ class MarkConflicts:
         if not search.hits or search.as_of is not None:
             return search
         active = Where(search.where.access).also("state", "eq", "active")
-        others: dict[str, list[str]] = {}
-        for link in tools.store.links(active, [hit.record.id for hit in search.hits]):
-            if link.kind == "contradicts":
-                others.setdefault(link.a, []).append(link.b)
-                others.setdefault(link.b, []).append(link.a)
-        hits = [
-            replace(weighed(hit, {"conflict": self.weight}), conflicts=tuple(dict.fromkeys(others[hit.record.id])))
-            if hit.record.id in others
-            else hit
-            for hit in search.hits
-        ]
+        others: dict[str, dict[str, None]] = {}
+        for link in tools.store.links(active, [hit.record.id for hit in search.hits], "contradicts"):
+            others.setdefault(link.a, {})[link.b] = None
+            others.setdefault(link.b, {})[link.a] = None
+        hits = []
+        for hit in search.hits:
+            if against := others.get(hit.record.id):
+                hit = replace(weighed(hit, {"conflict": self.weight}), conflicts=tuple(against))
+            hits.append(hit)
         return search.but(hits=tuple(hits)) if others else search

@@ -1,19 +1,14 @@
 """Finding by words alone: the query's own, others that stand for them, and similar ones.
 
-*Aliases*: a query about "auth" finds what was written about logins. Such a word counts less than the one in the query, and the
-trace names it. An alias works both ways: a short word stands for its long ones, and each of those for it.
-
-*Similar words*: corrections of misspelt ones, and longer ones with the same beginning. They are looked up in the vocabulary of
-the shelves, never guessed, so nothing is searched for that is not there. A known word is not misspelt. In an unknown one up to
-a fifth of the letters may differ, but hardly the first two: a vocabulary is read by how words begin, and reading all of it
-would cost more than the query.
-
-Each way of finding scales its scores to 0..1, so that weights can multiply them.
+*Aliases* work both ways: a query about "auth" finds what was written about logins, and the other way round. *Similar words* are
+corrections of misspelt ones and longer ones with the same beginning, looked up in the vocabulary of the store, never guessed.
+Both count less than the words of the query, and the trace names them. Scores are scaled to 0..1, so that weights can multiply
+them.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from datetime import datetime, timedelta
+from datetime import timedelta
 from functools import cache
 from typing import ClassVar
 
@@ -29,7 +24,7 @@ from memorist.store.where import Where
 from memorist.text import bm25
 from memorist.text.twins import distance
 from memorist.text.words import chunks, query_terms, terms
-from memorist.worth import FAINTEST, FURTHEST, faded, important, reinforced
+from memorist.worth import FAINTEST, FURTHEST, faded, reinforced
 
 Aliases = Mapping[str, tuple[str, ...]]
 USUAL: Aliases = {
@@ -51,11 +46,6 @@ SHORTEST_PREFIX, SHORTEST_FUZZY = 3, 4  # letters; shorter words resemble everyt
 MOST_EDITS = 3
 ENDING = 3  # letters that a stem may have lost
 LOOKED_UP = 2000  # vocabulary words read for one beginning
-MOST_POOLS = 3  # each reads memories that weigh more than those before; the last, those that weigh most
-Groups = Mapping[str, Mapping[str, float]]  # a term of the query → what stands for it, and how much that counts
-
-
-# ---------------------------------------------------------------- other words
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,25 +56,21 @@ class ExpandAliases:
     usual: bool = True
 
     def __call__(self, search: Search, tools: Tools) -> Search:
-        if not search.terms:
-            return search
-        added: dict[str, Expansion] = {}
-        for word, other in self._pairs(search, tools):
-            if set(word) <= set(search.terms):
-                for term in other:
-                    if term not in search.terms:
-                        added.setdefault(term, Expansion(term, word[0], "alias", self.weight / len(other)))
-        note = "also: " + ", ".join(f"{each.term} for {each.instead_of}" for each in added.values()) if added else None
-        return search.but(expansions=(*search.expansions, *added.values()), note=note)
-
-    def _pairs(self, search: Search, tools: Tools) -> Iterator[tuple[tuple[str, ...], tuple[str, ...]]]:
-        """Pairs of terms, both ways: the aliases of the scopes that are read, then the usual ones that these do not replace."""
         own: dict[str, tuple[str, ...]] = {}
-        for space, scope in dict.fromkeys((shelf.space, shelf.scope) for shelf in search.shelves):
+        for space, scope in (
+            dict.fromkeys((shelf.space, shelf.scope) for shelf in search.shelves) if search.terms else ()
+        ):
             for word, others in chosen(tools.store, space, scope).aliases.items():
                 own[word] = (*own.get(word, ()), *others)
-        for word, others in {**own, **(USUAL if self.usual else {}), **own}.items():
-            yield from _both_ways(word, others)
+        added: dict[str, Expansion] = {}
+        for word, others in {**own, **(USUAL if self.usual else {}), **own}.items() if search.terms else ():
+            for asked, also in _both_ways(word, others):
+                if set(asked) <= set(search.terms):
+                    weight = self.weight / len(also)
+                    new = [term for term in also if term not in search.terms and term not in added]
+                    added.update({term: Expansion(term, asked[0], "alias", weight) for term in new})
+        note = "also: " + ", ".join(f"{each.term} for {each.instead_of}" for each in added.values()) if added else None
+        return search.but(expansions=(*search.expansions, *added.values()), note=note)
 
 
 def effective(own: Aliases) -> dict[str, tuple[str, ...]]:
@@ -95,9 +81,8 @@ def effective(own: Aliases) -> dict[str, tuple[str, ...]]:
 @cache
 def _both_ways(word: str, others: tuple[str, ...]) -> tuple[tuple[tuple[str, ...], tuple[str, ...]], ...]:
     """Pairs (terms in the query, terms to search for as well)."""
-    here = tuple(query_terms(word))
-    there = [tuple(query_terms(other)) for other in others]
-    pairs = [(here, terms) for terms in there] + [(terms, here) for terms in there]
+    short, longs = tuple(query_terms(word)), [tuple(query_terms(other)) for other in others]
+    pairs = [*((short, long) for long in longs), *((long, short) for long in longs)]
     return tuple((asked, also) for asked, also in pairs if asked and also and asked != also)
 
 
@@ -111,78 +96,54 @@ class Widen:
     optional: ClassVar[bool] = True
 
     def __call__(self, search: Search, tools: Tools) -> Search:
-        known = {*search.terms, *(each.term for each in search.expansions)}
+        existing = {*search.terms, *(each.term for each in search.expansions)}
         added: dict[str, Expansion] = {}
         for term in search.terms:
-            if term.isalpha() and len(term) >= SHORTEST_PREFIX:
-                for each in self._like(term, search, tools):
-                    if each.term not in known:
-                        added.setdefault(each.term, each)
+            if not term.isalpha() or len(term) < SHORTEST_PREFIX:
+                continue
+            begin = tools.store.vocabulary(term, search.shelves, search.where, LOOKED_UP if self.prefix else 1)
+            longer = [word for word in begin if self.prefix and word != term and word.isalpha()]
+            like = [Expansion(w, term, "prefix", PREFIX * _nearness(term, 0.3 * (len(w) - len(term)))) for w in longer]
+            if term not in begin and self.fuzzy and len(term) >= SHORTEST_FUZZY:
+                like += misspelt(term, search, tools, self.fuzzy)
+            for each in sorted(like, key=lambda each: (-each.weight, each.term))[: self.most]:
+                if each.term not in existing:
+                    added.setdefault(each.term, each)
         note = "also: " + ", ".join(f"{e.term} for {e.instead_of} ({e.how})" for e in added.values()) if added else None
         return search.but(expansions=(*search.expansions, *added.values()), note=note)
 
-    def _like(self, term: str, search: Search, tools: Tools) -> list[Expansion]:
-        begins = tools.store.vocabulary(term, search.shelves, search.where, LOOKED_UP if self.prefix else 1)
-        found = [each for each in begins if each != term and each.isalpha()] if self.prefix else []
-        like = [Expansion(each, term, "prefix", PREFIX * _near(term, 0.3 * (len(each) - len(term)))) for each in found]
-        if term not in begins and self.fuzzy and len(term) >= SHORTEST_FUZZY:
-            like += misspelt(term, search, tools, self.fuzzy)
-        return sorted(like, key=lambda each: (-each.weight, each.term))[: self.most]
-
 
 def misspelt(term: str, search: Search, tools: Tools, share: float = 0.2) -> Iterator[Expansion]:
-    """Words of the vocabulary that `term` may have been meant to be: up to `share` of its letters differ."""
-    most = _most_edits(term, share)
-    for word in _much_the_same(term, most, search, tools):
-        edits = _edits(term, word, most)
-        if edits:
-            yield Expansion(word, term, "fuzzy", FUZZY * _near(term, edits))
+    """Words of the vocabulary that `term` may have been meant to be: up to `share` of its letters differ. The right word may
+    begin like this one, lack its second letter, or have the first two swapped."""
+    most, letters = min(MOST_EDITS, round(share * len(term))), set(term)
+    sizes = range(len(term) - max(most, ENDING), len(term) + most + 1)
+    for begin in dict.fromkeys((term[:2], term[0] + term[2], term[1] + term[0])):
+        for word in tools.store.vocabulary(begin, search.shelves, search.where, LOOKED_UP):
+            is_stem = term.startswith(word)
+            if len(word) not in sizes or (len(letters.difference(word)) > most and not is_stem):
+                continue  # as nearly all: cheaper than counting edits
+            # Both are stems: a misspelt word may have kept an ending that the right one has lost.
+            lost_ending = is_stem and len(word) >= SHORTEST_FUZZY and len(term) - len(word) <= ENDING
+            if edits := 1 if lost_ending else distance(term, word, most):
+                yield Expansion(word, term, "fuzzy", FUZZY * _nearness(term, edits))
 
 
 def meant_by(term: str, search: Search, tools: Tools, share: float) -> str | None:
-    """The nearest of these words, and among equals the last. Edits are counted only up to the best found so far."""
-    best, most = "", _most_edits(term, share)
-    for word in _much_the_same(term, most, search, tools):
-        edits = _edits(term, word, most)
-        if edits and (edits < most or word > best):
-            best, most = word, edits
-    return best or None
+    """The nearest of these words, and among equals the last."""
+    best = max(misspelt(term, search, tools, share), key=lambda each: (each.weight, each.term), default=None)
+    return best.term if best else None
 
 
-def _most_edits(term: str, share: float) -> int:
-    return min(MOST_EDITS, round(share * len(term)))
-
-
-def _much_the_same(term: str, most: int, search: Search, tools: Tools) -> Iterator[str]:
-    """Vocabulary words that a quick look at their letters does not rule out, as it does with nearly all. The right word may
-    begin like this one, lack its second letter, or have the first two swapped."""
-    sizes = range(len(term) - max(most, ENDING), len(term) + most + 1)  # most words are shorter or longer
-    letters = set(term)
-    for begin in dict.fromkeys((term[:2], term[0] + term[2], term[1] + term[0])):
-        for word in tools.store.vocabulary(begin, search.shelves, search.where, LOOKED_UP):
-            if len(word) in sizes and (len(letters.difference(word)) <= most or term.startswith(word)):
-                yield word
-
-
-def _near(term: str, differs: float) -> float:
+def _nearness(term: str, differs: float) -> float:
     return len(term) / (len(term) + differs)
-
-
-def _edits(term: str, word: str, most: int) -> int | None:
-    """How many letters differ. Both are stems: a misspelt word may have kept an ending that the right one has lost."""
-    if term.startswith(word) and len(word) >= SHORTEST_FUZZY and len(term) - len(word) <= ENDING:
-        return 1
-    return distance(term, word, most)
-
-
-# ---------------------------------------------------------------- finding
 
 
 @dataclass(frozen=True, slots=True)
 class ByWords:
     """Finds records that hold the query's words.
 
-    Raw BM25 scores are not comparable between queries, and a word found in most records scores near zero for any of them.
+    Raw BM25 scores are not comparable between queries, and a word that most records hold scores near zero for any of them.
     Divided by the highest possible score of this query here, a score says how much of the query a record covers.
     """
 
@@ -194,37 +155,26 @@ class ByWords:
     def __call__(self, search: Search, tools: Tools) -> Search:
         if not search.terms:
             return search
-        held, whole = self._held(search, tools)
+        pool, weight = search.pool(max(self.pool, 4 * search.limit)), LIFTS[self.lifted]
+        shares, whole = _match(search, search.where, pool, tools)
+        if self.lifted != "nothing" and len(shares) >= pool and search.left() != 0:
+            # What a record must weigh to enter the best if it fits no better than the least of the pool that left it out.
+            # Twice as many best as requested, because later stages drop some.
+            best = sorted((words * weight(record, search) for record, words in shares.values()), reverse=True)
+            least = min(words for _, words in shares.values())
+            level = best[min(2 * search.limit, len(best)) - 1] / least + 1e-9  # ties do not count
+            for where in _heavier(self.lifted, level, search):
+                shares |= _match(search, where, pool, tools)[0]
         labels = Labels.of(search.terms, tools.kinds, self.source)
-        if not labels:
-            return _found(search, [found(record, words=words) for record, words in held.values()])
-        others = {each.number: (each, 0.0) for each in labels.look_up(len(held), search, tools)}
-        both = list((others | held).values())
-        carried = [labels.on(record) for record, _ in both]
-        label = share(sum(map(bool, carried)), len(both), whole, search.terms)
-        own = zip(both, carried, strict=True)
-        return _found(search, [found(record, words=words + label * many) for (record, words), many in own])
-
-    def _held(self, search: Search, tools: Tools) -> tuple[dict[int, tuple[Record, float]], float]:
-        """The records that hold words of the query, by number, each with its share of the query's weight; and that weight."""
-        pool, lift = search.pool(max(self.pool, 4 * search.limit)), LIFTS[self.lifted]
-        held, whole, filters = dict[int, tuple[Record, float]](), 0.0, [search.where]
-        for last in range(1 - MOST_POOLS, 1):
-            least = list[float]()  # the least share in each full pool
-            for where in filters:
-                some, ceiling = _pool(search, where, pool, tools)
-                held |= some
-                whole = whole or ceiling
-                if len(some) >= pool:
-                    least.append(min(words for _, words in some.values()))
-            if lift is None or not least or search.left() == 0:
-                break
-            level = _overtaking(held, max(least), lift, search)
-            filters = lift.above((1 + level) / 2 if last == -1 else level, search)  # crowd may stand upon crowd
-        return held, whole
+        if labels:
+            others = {each.number: (each, 0.0) for each in labels.look_up(len(shares), search, tools)} | shares
+            carrying = sum(labels.on(record) > 0 for record, _ in others.values())
+            label = share(carrying, len(others), whole, search.terms)
+            shares = {n: (record, words + label * labels.on(record)) for n, (record, words) in others.items()}
+        return _with_hits(search, [found(record, words=words) for record, words in shares.values()])
 
 
-def _pool(search: Search, where: Where, most: int, tools: Tools) -> tuple[dict[int, tuple[Record, float]], float]:
+def _match(search: Search, where: Where, most: int, tools: Tools) -> tuple[dict[int, tuple[Record, float]], float]:
     """The best by words that pass this filter, by number, each with its share of the query's weight; and that weight."""
     match = tools.store.match(search.terms, search.shelves, where, most)
     whole = match.yardstick.ceiling
@@ -232,51 +182,31 @@ def _pool(search: Search, where: Where, most: int, tools: Tools) -> tuple[dict[i
     return {each.number: (each, match.scores[each.number] / whole) for each in records}, whole
 
 
-# ---------------------------------------------------------------- beyond a full pool
+def _voted(record: Record, search: Search) -> float:
+    return reinforced(worth.score(record.counters)) * faded(record.times.used or record.times.at, search.now)
 
 
-@dataclass(frozen=True, slots=True)
-class Lift:
-    """A weight by which a memory may overtake one that fits better: how to compute it, and how to find memories above a level."""
-
-    worth: Callable[[Record, datetime], float]
-    above: Callable[[float, Search], list[Where]]
-
-
-def _overtaking(held: Mapping[int, tuple[Record, float]], least: float, lift: Lift, search: Search) -> float:
-    """What a memory must weigh to enter the best if it fits no better than the least of the pool that left it out. Twice as
-    many best as requested, because later stages drop some."""
-    best = sorted((words * lift.worth(record, search.now) for record, words in held.values()), reverse=True)
-    return best[min(2 * search.limit, len(best)) - 1] / least + 1e-9  # ties do not count
-
-
-def _voted(record: Record, now: datetime) -> float:
-    return reinforced(worth.score(record.counters)) * faded(record.times.used or record.times.at, now)
-
-
-def _less_doubted_or_fresher(level: float, search: Search) -> list[Where]:
-    """Filters for memories without positive votes; `match` finds those with votes whatever the pool."""
-    doubts = sum(reinforced(-many) > level for many in range(1, FURTHEST + 1))  # that a memory may have, and weigh more
-    if level >= 1 or doubts == FURTHEST:
-        return []
-    trusted = search.where.also("down", "lte", doubts).also("rejected", "lte", doubts)
-    if level <= FAINTEST:
-        return [trusted]
-    since = search.now - timedelta(days=100 * (1 / level - 1))  # the inverse of `faded`
-    return [trusted.also("at", "gt", since), trusted.also("last_used", "gt", since)]
-
-
-LIFTS: Mapping[str, Lift | None] = {
-    "nothing": None,
-    "importance": Lift(
-        lambda record, now: important(record, now, {}),
-        lambda level, search: [search.where.also("importance", "gt", level)] if level < 1 else [],
-    ),
-    "votes": Lift(_voted, _less_doubted_or_fresher),
+# A later weight by which a memory may overtake one that fits better.
+LIFTS: Mapping[str, Callable[[Record, Search], float]] = {
+    "nothing": lambda record, search: 1.0,
+    "importance": lambda record, search: worth.important(record, search.now, {}),
+    "votes": _voted,
 }
 
 
-# ---------------------------------------------------------------- by fields
+def _heavier(lifted: str, level: float, search: Search) -> list[Where]:
+    """Filters for the memories that weigh more than this level."""
+    where = search.where
+    if lifted == "importance":  # one crowd may stand above another, so the most important have a pool of their own
+        return [where.also("importance", "gt", each) for each in (level, (1 + level) / 2) if each < 1]
+    doubts = sum(reinforced(-many) > level for many in range(1, FURTHEST + 1))  # that a memory may have, and weigh more
+    filters = [where.also("up", "gt", 0)]
+    if level < 1 and doubts < FURTHEST:
+        trusted = where.also("down", "lte", doubts).also("rejected", "lte", doubts)
+        days = 100 * (1 / level - 1)  # the inverse of `faded`
+        fresher = [trusted.also(name, "gt", search.now - timedelta(days=days)) for name in ("at", "last_used")]
+        filters += [trusted] if level <= FAINTEST else fresher
+    return filters
 
 
 @dataclass(frozen=True, slots=True)
@@ -294,17 +224,16 @@ class ByFields:
         if not search.terms:
             return search
         numbers, yardstick = self._candidates(search, tools)
-        scale = Scale.of(_groups(search), yardstick, self)
-        records = tools.store.get(numbers, search.where)
-        known = {record.id for record in records}
-        also = Labels.of(search.terms, tools.kinds).look_up(len(records), search, tools)
-        records += [record for record in also if record.id not in known]
-        hits = [found(record, words=score) for record in records if (score := scale.relevance(record)) > 0]
-        return _found(search, hits)
+        records = {record.id: record for record in tools.store.get(numbers, search.where)}
+        labelled = Labels.of(search.terms, tools.kinds).look_up(len(records), search, tools)
+        records = {record.id: record for record in labelled} | records
+        scale = Scale.of(search, yardstick, self)
+        hits = [found(record, words=score) for record in records.values() if (score := scale.relevance(record)) > 0]
+        return _with_hits(search, hits)
 
     def _candidates(self, search: Search, tools: Tools) -> tuple[list[int], bm25.Yardstick]:
-        """Their numbers, best first, and what each term weighs on these shelves. Words that stand for others are usually
-        rarer, so they are matched separately: the index only reads the rarest words of one query."""
+        """Their numbers, best first, and what each term weighs here. Words that stand for others are usually rarer, so they are
+        matched separately: the index only reads the rarest words of one query."""
         pool = search.pool(max(self.pool, 4 * search.limit))
         first = tools.store.match(search.terms, search.shelves, search.where, pool)
         scores, weights = dict(first.scores), dict(first.yardstick.weights)
@@ -323,18 +252,22 @@ class ByFields:
 class Scale:
     """How much of a query a record covers."""
 
-    groups: Groups
+    groups: Mapping[str, Mapping[str, float]]  # a term of the query → what stands for it, and how much that counts
     weights: Mapping[str, float]  # how informative each term is
     average: float  # terms in an index row
     fields: ByFields
     ceiling: float
 
     @classmethod
-    def of(cls, groups: Groups, yardstick: bm25.Yardstick, fields: ByFields) -> "Scale":
+    def of(cls, search: Search, yardstick: bm25.Yardstick, fields: ByFields) -> "Scale":
+        groups = {term: {term: 1.0} for term in search.terms}
+        for each in search.expansions:
+            group = groups.get(each.instead_of, {})
+            group[each.term] = max(each.weight, group.get(each.term, 0.0))
         weights = dict(yardstick.weights)
         rare = max(weights.values(), default=1.0)  # a word that nothing holds is as informative as the rarest
-        named = {term for words in _kind_words().values() for term in words}
         least = min(weights.values(), default=1.0)  # a kind says little
+        named = {term for words in _kind_words().values() for term in words}
         weights.update({term: least for term in groups if term in named and term not in weights})
         most = [
             max([weights.get(term, rare), *(weights[t] * share for t, share in group.items() if t in weights)])
@@ -344,47 +277,34 @@ class Scale:
 
     def relevance(self, record: Record) -> float:
         """The relevance of its best part, if the text is long."""
-        return max((self._score(counts, length) for counts, length in self._parts(record)), default=0.0) / self.ceiling
-
-    def _parts(self, record: Record) -> Iterator[tuple[dict[str, float], int]]:
-        """How often each wanted term occurs in each part of the text, weighted by field, and how long the part is."""
         fields, shared, length = self.fields, dict[str, float](), 0
-        labels = (
+        for weight, text in (
             (fields.content, record.title or ""),
             (fields.tags, "\n".join((*record.tags, record.provenance.speaker or ""))),
             (fields.files, "\n".join(record.files)),
-        )
-        for weight, text in labels:
-            length += self._count(terms(text), weight, shared) if text else 0
+        ):
+            length += self._count(terms(text), weight, shared)
         self._count(_kind_words().get(record.kind, ()), fields.category, shared)
+        best = 0.0
         for start, end in chunks(record.text):
             counts = dict(shared)
-            yield counts, length + self._count(terms(record.text[start:end]), fields.content, counts)
+            whole = length + self._count(terms(record.text[start:end]), fields.content, counts)
+            norm, score = bm25.K1 * (1 - bm25.B + bm25.B * whole / self.average), 0.0
+            for group in self.groups.values():
+                held = [(self.weights[term] * share, counts[term]) for term, share in group.items() if term in counts]
+                score += max([weight * count * (bm25.K1 + 1) / (count + norm) for weight, count in held], default=0.0)
+            best = max(best, score)
+        return best / self.ceiling
 
-    def _count(self, held: Sequence[str], weight: float, counts: dict[str, float]) -> int:
-        for term in held:
-            if term in self.weights:
-                counts[term] = counts.get(term, 0.0) + weight
-        return len(held)
-
-    def _score(self, counts: Mapping[str, float], length: int) -> float:
-        norm = bm25.K1 * (1 - bm25.B + bm25.B * length / self.average)
-        score = 0.0
-        for group in self.groups.values():
-            held = [(self.weights[term] * share, counts[term]) for term, share in group.items() if term in counts]
-            score += max([weight * count * (bm25.K1 + 1) / (count + norm) for weight, count in held], default=0.0)
-        return score
-
-
-def _groups(search: Search) -> Groups:
-    groups = {term: {term: 1.0} for term in search.terms}
-    for each in search.expansions:
-        group = groups.get(each.instead_of, {})
-        group[each.term] = max(each.weight, group.get(each.term, 0.0))
-    return groups
+    def _count(self, words: Sequence[str], weight: float, counts: dict[str, float]) -> int:
+        """Adds how often each wanted term occurs, weighted by field. → how many words there are"""
+        for word in words:
+            if word in self.weights:
+                counts[word] = counts.get(word, 0.0) + weight
+        return len(words)
 
 
-def _found(search: Search, hits: Sequence[Hit]) -> Search:
+def _with_hits(search: Search, hits: Sequence[Hit]) -> Search:
     return search.with_hits(hits) if hits else search.but(empty_because=search.nothing())
 
 

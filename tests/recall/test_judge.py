@@ -1,17 +1,13 @@
 """The judge of a recall: what it is shown, what its word does, how often it is asked, and what stands in for it."""
 
-from pathlib import Path
 from typing import Any
 
 import pytest
 
 from judged import choosing, judged, shown
 from memorist import Memory
-from memorist.designs import own
 from memorist.models.chat import ChatLimits
-from memorist.recall import pipeline
-from memorist.recall.pipeline import waited
-from memorist.testing import NEVER, ScriptedChat, Slowly
+from memorist.testing import ScriptedChat
 
 NOTES = (
     "The boiler man is Ossie, 0123 99",
@@ -44,16 +40,6 @@ def test_what_a_judge_chooses_is_shown_in_its_order_and_nothing_else() -> None:
     assert "the judge did not choose it" in memory.why_not(1, ASKED)
     [hit] = memory.recall(ASKED)
     assert hit.why["relevance"] > 0.9 and hit.why["judge"] > 1
-    memory.close()
-
-
-def test_what_is_long_is_shortened_and_of_a_question_the_end_is_kept() -> None:
-    memory, chat = filled({"relevant": []})
-    memory.remember("The boiler " + "is warm and " * 100)
-    memory.recall("boiler " + "what was said before that does not matter " * 200 + ASKED)
-    data = shown(chat.asked[0])
-    assert len(data["message"]) == 4000 and data["message"].endswith(ASKED)
-    assert max(len(note["note"]) for note in data["notes"]) == 600
     memory.close()
 
 
@@ -95,17 +81,8 @@ def test_what_is_carried_on_belongs_to_its_session_and_is_read_again() -> None:
     assert texts(memory, session="s2") == [NOTES[1]] and len(chat.asked) == 2
     memory.forget(1)
     found = memory.recall("the boiler man's number", session="s1")
-    assert not found and "nothing is shown that was not verified" in (found.empty_because or "")
+    assert not found and "showing only previously verified results" in (found.empty_because or "")
     assert texts(memory, "the boiler again", session="s2") == [NOTES[1]]
-    memory.close()
-
-
-@pytest.mark.covers("C4-3")
-def test_what_is_carried_on_must_still_fit_the_question() -> None:
-    memory, _ = filled(choosing("Ossie"))
-    assert texts(memory, session="s1") == [NOTES[0]]
-    assert texts(memory, "the boiler man", session="s1", kinds=["decision"]) == []
-    assert texts(memory, "the boiler man", session="s1", scope="global") == []
     memory.close()
 
 
@@ -116,17 +93,6 @@ def test_a_failure_carries_the_verified_set_on_and_never_more() -> None:
     assert texts(memory, "boiler pressure?", session="s1") == [NOTES[0]], "verified a turn ago"
     assert texts(memory, "boiler pressure?", session="s2") == [] == texts(memory, "boiler pressure?")
     memory.close()
-
-
-def test_no_time_left_is_a_failure_and_no_licence() -> None:
-    chat = ScriptedChat(NEVER)
-    with Memory(":memory:", design=judged(), chat=chat) as memory:
-        memory.remember_many(NOTES)
-        assert texts(memory, deadline=0.01) == [] and set(memory.status()["chat_outcomes"]) <= {
-            "judge timeout",
-            "judge opted_out",
-        }
-    chat.over()
 
 
 @pytest.mark.covers("N4-10")
@@ -155,36 +121,16 @@ def test_a_memory_that_gives_orders_is_data_and_can_name_only_itself() -> None:
     memory.close()
 
 
-def test_a_slow_judge_does_not_make_recall_hurry(monkeypatch: pytest.MonkeyPatch) -> None:
-    memory, _ = filled(Slowly(1.5, {"relevant": []}))
-    noted, took, usual = list[float](), list[float](), pipeline.answer
-
-    def timed(*given: Any) -> Any:
-        answer, milliseconds = usual(*given)
-        took.append(milliseconds)
-        return answer, milliseconds
-
-    monkeypatch.setattr(pipeline, "answer", timed)
-    memory._monitor.note = noted.append  # type: ignore[method-assign]
-    answer = memory.recall(ASKED, search="all")
-    assert waited(answer) >= 1500 and noted == [took[0] - waited(answer)]
-    memory.close()
+FAR = """What is the boiling point of ethanol? | How do I center a div? | Where can I buy fresh basil? | Why does my bike squeak?
+Who painted this portrait? | Please translate this letter | Write a haiku about moss | How tall is the tower?
+My phone battery drains fast | Fix the typo in the header | Summarise this article for me | Convert 10 miles to kilometres"""
 
 
-def test_a_file_can_name_it(tmp_path: Path) -> None:
-    file = tmp_path / "mine.toml"
-    file.write_text(
-        'base = "balanced"\n'
-        'stages = ["understand", "recognise", "gather", "blend", "believed", "judge", "keep_best"]\n'
-        "[recall.judge]\njudges = 2\nevery = 4\ndemanded = true\n"
-    )
-    design = own.load(file)
-    assert own.load(_written(tmp_path / "again.toml", own.text_of(design))).recall == design.recall
-    with Memory(":memory:", design=design, chat=ScriptedChat(choosing("Ossie"))) as memory:
-        memory.remember_many(NOTES)
-        assert texts(memory) == [NOTES[0]]
-
-
-def _written(file: Path, text: str) -> Path:
-    file.write_text(text)
-    return file
+@pytest.mark.covers("W4-5", "N4-10")
+def test_without_a_judge_ranks_alone_are_no_reason_to_show_something() -> None:
+    with Memory(":memory:", design="associative") as memory:
+        memory.remember_many([*NOTES, "Anna lives in Lima since March", "The spare key is with Mrs Adeyemi"])
+        silent = [query for query in FAR.replace("\n", " | ").split(" | ") if not memory.recall(query)]
+        assert len(silent) >= 9, "before, every one of these twelve got a hit"
+        assert texts(memory) and memory.recall("where does Anna live?")[0].number == 5
+        assert memory.recall(FAR.split(" | ")[0], min_relevance=0), "unless the caller wants everything"
