@@ -18,7 +18,7 @@ from functools import lru_cache
 from typing import Literal
 
 from memorist.lazy import dataclass
-from memorist.text.calendar import MONTHS, WEEKDAYS
+from memorist.text.dates import MONTHS, WEEKDAYS
 from memorist.text.patterns import regex
 from memorist.text.words import terms
 

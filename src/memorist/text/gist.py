@@ -15,7 +15,7 @@ from itertools import chain, pairwise
 from typing import NamedTuple
 
 from memorist.lazy import dataclass
-from memorist.text.calendar import MONTHS, WEEKDAYS, numbered
+from memorist.text.dates import MONTHS, WEEKDAYS, numbered
 from memorist.text.patterns import regex
 
 LONGEST_READ = 1200  # characters that are read; nobody corrects a note with an essay

@@ -16,7 +16,8 @@ from memorist.errors import Invalid
 from memorist.lazy import dataclass
 from memorist.text.linear import Expression, Unusable
 from memorist.text.patterns import regex
-from memorist.text.twins import claim_of, normalised
+from memorist.text.restated import statement
+from memorist.text.twins import normalised
 from memorist.text.visible import flaw, quoted
 
 TRIGGERS = "triggers"  # the key in a memory's data
@@ -116,7 +117,7 @@ def _problem(said: object) -> str | None:
     if len(said) > LONGEST_TRIGGER:
         return f"has {len(said):,} characters; {LONGEST_TRIGGER} are allowed"
     if not is_pattern(said):
-        return None if claim_of(said).words else "stands in nearly any text; name what has to occur"
+        return None if statement(said).words else "stands in nearly any text; name what has to occur"
     return _flaw_of(said)
 
 
