@@ -210,7 +210,7 @@ def _weighed(found: Mapping[str, float]) -> float:
 
 @cache
 def _fitted() -> Mapping[str, Mapping[str, float]]:
-    return toml.weights(FITTED)
+    return toml.load(FITTED, "weights")
 
 
 class Unstored:

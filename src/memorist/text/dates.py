@@ -42,7 +42,13 @@ GERMAN = dict(
     frühling:spring frühjahr:spring sommer:summer herbst:autumn weihnachten:christmas ostern:easter woche:week monat:month
     quartal:quarter jahr:year wochenende:weekend""".split()
 )
-YEARLY = {"spring": (3, 3), "summer": (6, 3), "autumn": (9, 3), "fall": (9, 3), "winter": (12, 3)}  # first month, how many
+YEARLY = {
+    "spring": (3, 3),
+    "summer": (6, 3),
+    "autumn": (9, 3),
+    "fall": (9, 3),
+    "winter": (12, 3),
+}  # first month, how many
 YEARLY |= {f"q{n}": (3 * n - 2, 3) for n in range(1, 5)} | {name: (n, 1) for name, n in MONTHS.items()}
 FEASTS = {"christmas", "xmas", "easter"}
 MONTHS_OF = {"month": 1, "quarter": 3, "year": 12}

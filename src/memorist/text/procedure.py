@@ -51,10 +51,12 @@ class Procedure:
 def structured(data: Mapping[str, Any], kind: str) -> Mapping[str, Any]:
     """The data of a memory of that kind, after checking its meaningful parts: triggers, and the parts of a procedure."""
     if kind == PROCEDURE and "trigger" in data:
-        given = data["trigger"]
-        some = [given] if isinstance(given, str) else given
-        told = [*_listed(some, "trigger"), *_listed(data.get(TRIGGERS, ()), TRIGGERS)]
-        data = {**{name: value for name, value in data.items() if name != "trigger"}, TRIGGERS: told}
+        one = data["trigger"]
+        named = [[one] if isinstance(one, str) else one, data.get(TRIGGERS, ())]
+        for given, what in zip(named, ("trigger", TRIGGERS), strict=True):
+            if not isinstance(given, list | tuple):
+                raise Invalid(f"{what} must be a text or a list of texts, not {quoted(given)}")
+        data = {**{name: value for name, value in data.items() if name != "trigger"}, TRIGGERS: [*named[0], *named[1]]}
     if TRIGGERS in data:
         data = {**data, TRIGGERS: checked(data[TRIGGERS])}
     if kind == PROCEDURE and any(part in data for part in PARTS_OF_PROCEDURE):
@@ -72,12 +74,6 @@ def procedure_of(data: Mapping[str, Any], kind: str) -> Procedure | None:
         return None
     steps, prerequisites, warnings = (tuple(data.get(part) or ()) for part in PARTS_OF_PROCEDURE)
     return Procedure(data.get("name"), steps, prerequisites, warnings)
-
-
-def _listed(given: Any, what: str) -> Sequence[Any]:
-    if not isinstance(given, list | tuple):
-        raise Invalid(f"{what} must be a text or a list of texts, not {quoted(given)}")
-    return given
 
 
 def _must_be_procedure(data: Mapping[str, Any]) -> None:
