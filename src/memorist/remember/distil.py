@@ -148,11 +148,12 @@ def _found(some: Sequence[Overheard], known: Sequence[Record], chat: ChatPort, s
     notes = chat.ask("extraction", prompt, lambda told: _notes(told, len(some)), seconds)
     window = " ".join(each.text for each in some)
     words, numbers = frozenset(terms(window)), frozenset(NUMBER.findall(window))
-    fresh = list[Finding]()
+    fresh, texts = list[Finding](), [each.text for each in known]
     for note in notes:
-        if is_supported(note.text, words, numbers) and not gives_orders(note.text):
-            if not any(same_claim(note.text, other.text) for other in (*known, *fresh)):
-                fresh.append(note)
+        fits = is_supported(note.text, words, numbers) and not gives_orders(note.text)
+        if fits and not any(same_claim(note.text, text) for text in texts):
+            fresh.append(note)
+            texts.append(note.text)
     return [replace(note, snippet=some[note.start].text[:SNIPPET]) for note in fresh[:MOST_FOUND]]
 
 

@@ -55,10 +55,12 @@ MONTHS_OF = {"month": 1, "quarter": 3, "year": 12}
 NAMES = {name: name for name in (*YEARLY, *WEEKDAYS, *FEASTS, *MONTHS_OF, "week", "weekend")} | GERMAN
 # Names that are hardly ever anything else; any other must be led in: "in May", "on Sat".
 SURE = {name for name in (*WEEKDAYS, *MONTHS) if len(name) > 5} - {"august"} | {"july", "q1", "q2", "q3", "q4", *FEASTS}
+OTHER_WORDS = {"may", "march", "mar", "august", "sun", "sat", "wed", "mon"}
 COUNTS = numbered(
     "a an one ein eine einem einer|two zwei couple|three drei few paar|four vier|five fünf several|six sechs|seven sieben"
     "|eight acht|nine neun|ten zehn|eleven elf|twelve zwölf"
 )
+VAGUE = {"couple", "few", "several", "paar"}
 UNITS = {"hour": 0, "stunde": 0, "day": 1, "night": 1, "tag": 1, "week": 7, "woche": 7}  # in days
 UNITS |= {"month": 30, "monat": 30, "year": 365, "jahr": 365}
 NEAR = {"yesterday": -1, "last night": -1, "today": 0, "tonight": 0, "tomorrow": 1, "gestern": -1, "heute": 0}
@@ -76,27 +78,29 @@ def _any(names: Iterable[str]) -> str:
 
 
 _MONTH = _any(name for name in NAMES if NAMES[name] in MONTHS)
+_DAY_NAME = rf"(?:\b(?:{_any(WEEKDAYS)}),?\s+)?"
 _YEAR = r"(?:,?\s+(?:of\s+)?(?P<year>(?:19|20)\d\d\b(?!-)))?"
-_AMOUNT = rf"(?:a\s+)?(?P<count>\d{{1,3}}|{_any(COUNTS)})\s+(?:of\s+)?(?P<unit>{_any(UNITS)})(?:e?[sn]|e)?\b"
+_AMOUNT = rf"(?<![-\w])(?<!ty )(?<!half )(?:a\s+)?(?P<count>\d{{1,3}}|{_any(COUNTS)})\s+(?:of\s+)?(?P<unit>{_any(UNITS)})(?:e?[sn]|e)?\b"
 _RULES = [
     regex(rule, re.IGNORECASE)
     for rule in (
         rf"\b(?:(?P<near>{_any(NEAR)})|(?P<recent>recently|lately|neulich|kürzlich))\b",
         r"(?<![\w./-])(?P<year>\d{4})(?P<mark>[-/])(?P<month>\d\d?)(?:(?P=mark)(?P<day>\d\d?)(?:T\S*)?)?(?![\w/-])",
         r"(?<![\w./-])(?P<month>\d\d?)(?P<mark>[/.])(?P<day>\d\d?)(?P=mark)(?P<year>\d{4})(?![\w/-])",
-        rf"\b(?P<day>\d\d?)(?:st|nd|rd|th|\.)?\s+(?:of\s+)?(?P<name>{_MONTH})\b{_YEAR}",
-        rf"\b(?P<name>{_MONTH})\.?\s+(?:the\s+)?(?P<day>\d\d?)(?:st|nd|rd|th)?\b(?![:.]\d){_YEAR}",
+        rf"{_DAY_NAME}\b(?P<day>\d\d?)(?:st|nd|rd|th|\.)?\s+(?:of\s+)?(?P<name>{_MONTH})\b{_YEAR}",
+        rf"{_DAY_NAME}\b(?P<name>{_MONTH})\.?\s+(?:the\s+)?(?P<day>\d\d?)(?:st|nd|rd|th)?\b(?![:.]\d){_YEAR}",
         r"\b(?P<rolls>past)\s+(?P<unit>week|month|year)\b",
         rf"\b(?P<rolls>last|past|letzten|vergangenen)\s+{_AMOUNT}",
-        rf"\b{_AMOUNT}\s+ago\b",
+        rf"{_AMOUNT}\s+ago\b",
         rf"\bvor\s+{_AMOUNT}",
-        r"\b(?:(?P<third>early|mid|late|anfang|mitte|ende)[\s-]+(?:in\s+)?)?(?:(?P<which>last|past|previous|letzte|vorige|this"
+        r"(?<!every )(?<!each )(?<!jeden )\b(?:(?P<third>early|mid|late|anfang|mitte|ende)[\s-]+(?:in\s+)?)?(?:(?P<which>last|past|previous|letzte|vorige|this"
         rf"|diese|next|coming|nächste|kommende)[nrsm]?\s+)?(?P<name>{_any(NAMES)})\b{_YEAR}",
-        r"\b(?P<year>(?:19|20)\d\d)\b(?!-)",
+        r"\b(?P<year>(?:19|20)\d\d)\b(?!-|\s+(?!was|is)\w+s\b)",
     )
 ]
 _LEAD = regex(
-    r"\b(in|on|at|over|during|since|until|till|up to|prior to|before|after|around|through|by|from|of|year|between|and|to"
+    r"\b(?:(?P<unit>day|week|month|year)\s+(?=before|after))?"
+    r"(in|on|at|over|during|since|until|till|up to|prior to|before|after|around|through|by|from|of|year|between|and|to"
     r"|am|im|an|zu|seit|bis|vor|nach|von|und|übers|zwischen)\s+(?:(?:the|jahre?)\s+)?$",
     re.IGNORECASE,
 )
@@ -139,14 +143,17 @@ def spans(text: str, now: datetime) -> list[Span]:
     done, opened = list[Span](), ""
     for found in sorted(kept, key=re.Match.start):
         before = done[-1].finish if done else 0
-        lead = _LEAD.search(text, max(before, found.start() - 20), found.start())
-        word, begin = (lead[1].lower(), lead.start()) if lead else ("", found.start())
+        lead = _LEAD.search(text, max(before, found.start() - 24), found.start())
+        word, begin = (lead[2].lower(), lead.start()) if lead else ("", found.start())
         try:
             start, end = _meant(found, now, word)
             if done and word in BETWEEN.get(opened, ()) and text[before:begin].isspace():
                 start, begin = done[-1].start, done.pop().begin
                 if start >= end:  # between November and February
                     start -= 7 * DAY if start - end < 7 * DAY else 365 * DAY
+            elif lead and lead["unit"]:  # the week before Christmas
+                size = UNITS[lead["unit"].lower()] * DAY
+                start, end = (start - size, start) if word == "before" else (end, end + size)
             elif word in OPEN:
                 ends = {"since": (start, now), "before": (EARLIEST, start), "until": (EARLIEST, end)}
                 start, end = ends.get(OPEN[word], (end, LATEST))
@@ -182,25 +189,31 @@ def _meant(found: re.Match[str], now: datetime, lead: str) -> tuple[datetime, da
             return today - many * size * DAY, now
         if size >= 30:
             return _months(now.year - many, 1, 12) if size == 365 else _months(now.year, now.month - many)
-        return today - (many * size + size // 2) * DAY, today - (many * size - size // 2 - 1) * DAY
+        reach = 2 * size if count in VAGUE else size // 2
+        return today - (many * size + reach) * DAY, today - (many * size - reach - 1) * DAY
     if "name" in parts:
-        return _named(parts, found[0], today, lead)
+        return _named(parts, found["name"], today, lead)
     if "month" not in parts:
         return _months(year if lead else 0, 1, 12)  # a bare 2023 may count anything
     month, day = int(parts["month"]), int(parts.get("day", 0))
+    if not day and not 1 <= month <= 12:
+        raise ValueError(found[0])
     if day and found.start("month") < found.start("year") and (parts["mark"] == "." or month > 12):
         month, day = day, month
     return _one_day(year, month, day) if day else _months(year, month)
 
 
-def _named(parts: Mapping[str, str], text: str, today: datetime, lead: str) -> tuple[datetime, datetime]:
+def _named(parts: Mapping[str, str], raw: str, today: datetime, lead: str) -> tuple[datetime, datetime]:
     """A month, season, quarter, feast, weekday, week or the like, by its name."""
     name, year, which = NAMES[parts["name"]], int(parts.get("year", 0)), parts.get("which", "")[:4]
-    evident = name in SURE or lead not in ("", "and", "to", "of") or "day" in parts
-    if not (which or year or (evident and name not in MONTHS_OF and name != "week")):
-        raise ValueError(text)
-    if text.islower() and len(name) <= 3 and not (which or lead or year):  # only 2 may enter
-        raise ValueError(text)
+    evident = name in SURE or lead not in ("", "and", "to", "of") or "day" in parts or "third" in parts
+    if name == "year" and year:
+        return _months(year, 1, 12)
+    again = name in MONTHS_OF or name in ("week", "weekend") or name in WEEKDAYS
+    if not (which or year or (evident and name not in MONTHS_OF and name != "week")) or (again and year):
+        raise ValueError(raw)
+    if name in OTHER_WORDS and raw.islower() and not (year or lead in ("in", "on")):  # this may be wrong
+        raise ValueError(raw)
     if "day" in parts:
         start, end = _one_day(year or today.year, MONTHS[name], int(parts["day"]))
         return (start, end) if year or start <= today else _one_day(today.year - 1, MONTHS[name], int(parts["day"]))

@@ -7,7 +7,7 @@ The text of the memory says what it is for; steps are shown in order, prerequisi
 `trigger` is accepted as `triggers` with one text.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
 from memorist.errors import Invalid

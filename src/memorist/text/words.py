@@ -65,6 +65,7 @@ _PLAIN_PICTURE = regex(f"[{_PICTURES}]")
 _NUMBERED = regex(r"[A-Za-z]+|[0-9]+")
 _HUMPS = regex(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+")
 _ACRONYMS = regex(r"[A-Z]{2,}s")
+_DROPPED = ((0x300, 0x36F), (0xFE00, 0xFE0F), (0xE0100, 0xE01EF), (0x1F3FB, 0x1F3FF))  # accents, variants, skin tones
 _CLITICS = frozenset({"s", "ll", "re", "ve", "d", "m"})
 
 STOP_WORDS = frozenset(
@@ -84,22 +85,15 @@ class _Alphabet(dict[int, str]):
     """What each character becomes once text is decomposed; filled as characters are met."""
 
     def __missing__(self, code: int) -> str:
-        kept = _kept(code)
-        if unicodedata.category(chr(code)) not in ("Cn", "Co", "Cs"):  # otherwise hostile text could fill it
+        char, kind = chr(code), unicodedata.category(chr(code))
+        kept = char if code < 0x80 or kind[0] in "LMN" or _PLAIN_PICTURE.match(char) else " "
+        if kind == "Nd":
+            kept = str(unicodedata.decimal(char))
+        if kind in ("Cf", "Me") or any(first <= code <= last for first, last in _DROPPED):
+            kept = ""
+        if kind not in ("Cn", "Co", "Cs"):  # otherwise hostile text could fill it
             self[code] = kept
         return kept
-
-
-def _kept(code: int) -> str:
-    char, kind = chr(code), unicodedata.category(chr(code))
-    if code < 0x80:
-        return char
-    invisible = kind in ("Cf", "Me") or 0xFE00 <= code <= 0xFE0F or 0xE0100 <= code <= 0xE01EF
-    if invisible or 0x300 <= code <= 0x36F or 0x1F3FB <= code <= 0x1F3FF:  # accents; skin tones
-        return ""
-    if kind == "Nd":
-        return str(unicodedata.decimal(char))
-    return char if kind[0] in "LMN" or _PLAIN_PICTURE.match(char) else " "
 
 
 # Letters that Unicode does not decompose but that people type without their stroke, and apostrophes.
@@ -119,7 +113,7 @@ def terms(text: str) -> list[str]:
     """
     found: list[str] = []
     for raw in text.split():
-        found += _indexed(raw) if len(raw) <= LONGEST_TERM else _tokens(raw)
+        found += _indexed(raw) if len(raw) <= LONGEST_TERM else (token for token, _ in _read(raw, asking=False))
     return found
 
 
@@ -183,10 +177,6 @@ def _indexed(raw: str) -> tuple[str, ...]:
     word = raw.strip(",;:!?\"'()").rstrip(".")
     if word.isascii() and word.isalpha() and word[1:].islower():  # four of five English words
         return (_stem(word.lower()),)
-    return _tokens(raw)
-
-
-def _tokens(raw: str) -> tuple[str, ...]:
     return tuple(token for token, _ in _read(raw, asking=False))
 
 
@@ -309,36 +299,33 @@ def chunks(text: str, size: int = 1000) -> list[tuple[int, int]]:
         raise ValueError(f"a chunk needs at least one character, not {size}")
     spans, start = [], 0
     while len(text) - start > size:
-        end = whole_character(text, start, start + _cut(text[start : start + size]))
+        window, end = text[start : start + size], size
+        for pattern, least in (
+            (_PARAGRAPH, size // 2),
+            (_SENTENCE, size // 2),
+            (_SPACE, 0),
+        ):  # earlier, it leaves a crumb
+            ends = [match.end() for match in pattern.finditer(window, least)]
+            if ends:
+                end = ends[-1]
+                break
+        end = whole_character(text, start, start + end)
         spans.append((start, end))
         start = end
     return [*spans, (start, len(text))]
 
 
-def _cut(window: str) -> int:
-    half = len(window) // 2  # a paragraph break nearer the front would leave a crumb
-    for pattern, least in ((_PARAGRAPH, half), (_SENTENCE, half), (_SPACE, 0)):
-        ends = [match.end() for match in pattern.finditer(window, least)]
-        if ends:
-            return ends[-1]
-    return len(window)
-
-
 def whole_character(text: str, start: int, end: int) -> int:
     """The nearest place at or before `end` that splits no character; `end` itself if there is none."""
     at = end
-    while at > start and _sticks(text, start, at):
+    while at > start:
+        before, after = text[at - 1], text[at]
+        letters = 0  # flags are pairs of regional letters
+        while at - letters > start and "\U0001f1e6" <= text[at - letters - 1] <= "\U0001f1ff":
+            letters += 1
+        joined = "\u200d" in (before, after) or before + after == "\r\n" or "\U0001f3fb" <= after <= "\U0001f3ff"
+        flag = letters % 2 == 1 and "\U0001f1e6" <= after <= "\U0001f1ff"
+        if not (joined or flag or unicodedata.category(after)[0] == "M"):
+            return at
         at -= 1
-    return at if at > start else end
-
-
-def _sticks(text: str, start: int, at: int) -> bool:
-    before, after = text[at - 1], text[at]
-    if "\u200d" in (before, after) or before + after == "\r\n":
-        return True
-    if unicodedata.category(after)[0] == "M" or "\U0001f3fb" <= after <= "\U0001f3ff":
-        return True
-    letters = 0  # flags are pairs of regional letters
-    while at - letters > start and "\U0001f1e6" <= text[at - letters - 1] <= "\U0001f1ff":
-        letters += 1
-    return letters % 2 == 1 and "\U0001f1e6" <= after <= "\U0001f1ff"
+    return end

@@ -9,7 +9,6 @@ which has nothing but its words. Tool output comes after what people and assista
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import replace
 from functools import cache
 
 from memorist.design import Tools

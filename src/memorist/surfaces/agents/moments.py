@@ -9,30 +9,25 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from datetime import UTC, datetime
-from functools import cache
 from pathlib import Path
 from typing import Any
 
 from memorist import checks
 from memorist.design import STEADY, Design, Lane
 from memorist.errors import Conflict, Invalid, StoreUnavailable
-from memorist.kinds import MEMORY, TURNS
 from memorist.lazy import dataclass
 from memorist.memory import Memory
 from memorist.project import repository_root
 from memorist.prompt.context import Wish
 from memorist.prompt.modes import Profile
-from memorist.recall.pipeline import Query, scopes_of
 from memorist.records import Record
 from memorist.store import captures
-from memorist.store.nouns import RENDERED_AT_MOST, TRIED, Receipt, Shelf
-from memorist.store.where import Where
+from memorist.store.nouns import RENDERED_AT_MOST, TRIED, Receipt
 from memorist.surfaces import settings
 from memorist.surfaces.agents import problems
 from memorist.surfaces.agents.clients import Agent, Moment
 from memorist.text.question import small_talk
 from memorist.text.wishes import may_last
-from memorist.text.words import terms
 from memorist.worth import TYPED
 
 SURFACE = "hook"
