@@ -42,13 +42,8 @@ GERMAN = dict(
     frühling:spring frühjahr:spring sommer:summer herbst:autumn weihnachten:christmas ostern:easter woche:week monat:month
     quartal:quarter jahr:year wochenende:weekend""".split()
 )
-YEARLY = {
-    "spring": (3, 3),
-    "summer": (6, 3),
-    "autumn": (9, 3),
-    "fall": (9, 3),
-    "winter": (12, 3),
-}  # first month, how many
+# The first month, and how many.
+YEARLY = {"spring": (3, 3), "summer": (6, 3), "autumn": (9, 3), "fall": (9, 3), "winter": (12, 3)}
 YEARLY |= {f"q{n}": (3 * n - 2, 3) for n in range(1, 5)} | {name: (n, 1) for name, n in MONTHS.items()}
 FEASTS = {"christmas", "xmas", "easter"}
 MONTHS_OF = {"month": 1, "quarter": 3, "year": 12}
@@ -66,7 +61,6 @@ UNITS |= {"month": 30, "monat": 30, "year": 365, "jahr": 365}
 NEAR = {"yesterday": -1, "last night": -1, "today": 0, "tonight": 0, "tomorrow": 1, "gestern": -1, "heute": 0}
 NEAR |= {"day before yesterday": -2, "day after tomorrow": 2, "vorgestern": -2, "übermorgen": 2}
 NEAR |= {f"this {part}": 0 for part in ("morning", "afternoon", "evening")}
-THIRDS = {"early": 0, "anfang": 0, "mid": 1, "mitte": 1, "late": 2, "ende": 2}
 LAST, NEXT = ("last", "past", "prev", "letz", "vori"), ("next", "comi", "näch", "komm")
 OPEN = {"since": "since", "seit": "since", "before": "before", "prior to": "before", "vor": "before", "until": "until"}
 OPEN |= {"till": "until", "up to": "until", "bis": "until", "after": "after", "nach": "after"}
@@ -80,7 +74,8 @@ def _any(names: Iterable[str]) -> str:
 _MONTH = _any(name for name in NAMES if NAMES[name] in MONTHS)
 _DAY_NAME = rf"(?:\b(?:{_any(WEEKDAYS)}),?\s+)?"
 _YEAR = r"(?:,?\s+(?:of\s+)?(?P<year>(?:19|20)\d\d\b(?!-)))?"
-_AMOUNT = rf"(?<![-\w])(?<!ty )(?<!half )(?:a\s+)?(?P<count>\d{{1,3}}|{_any(COUNTS)})\s+(?:of\s+)?(?P<unit>{_any(UNITS)})(?:e?[sn]|e)?\b"
+_UNIT = rf"(?P<unit>{_any(UNITS)})(?:e?[sn]|e)?\b"
+_AMOUNT = rf"(?<![-\w])(?<!ty )(?<!half )(?:a\s+)?(?P<count>\d{{1,3}}|{_any(COUNTS)})\s+(?:of\s+)?{_UNIT}"
 _RULES = [
     regex(rule, re.IGNORECASE)
     for rule in (
@@ -93,15 +88,15 @@ _RULES = [
         rf"\b(?P<rolls>last|past|letzten|vergangenen)\s+{_AMOUNT}",
         rf"{_AMOUNT}\s+ago\b",
         rf"\bvor\s+{_AMOUNT}",
-        r"(?<!every )(?<!each )(?<!jeden )\b(?:(?P<third>early|mid|late|anfang|mitte|ende)[\s-]+(?:in\s+)?)?(?:(?P<which>last|past|previous|letzte|vorige|this"
-        rf"|diese|next|coming|nächste|kommende)[nrsm]?\s+)?(?P<name>{_any(NAMES)})\b{_YEAR}",
+        r"(?<!every )(?<!each )(?<!jeden )\b(?:(?P<which>last|past|previous|letzte|vorige|this|diese|next|coming|nächste"
+        rf"|kommende)[nrsm]?\s+)?(?P<name>{_any(NAMES)})\b{_YEAR}",
         r"\b(?P<year>(?:19|20)\d\d)\b(?!-|\s+(?!was|is)\w+s\b)",
     )
 ]
 _LEAD = regex(
     r"\b(?:(?P<unit>day|week|month|year)\s+(?=before|after))?"
     r"(in|on|at|over|during|since|until|till|up to|prior to|before|after|around|through|by|from|of|year|between|and|to"
-    r"|am|im|an|zu|seit|bis|vor|nach|von|und|übers|zwischen)\s+(?:(?:the|jahre?)\s+)?$",
+    r"|early|mid|late|am|im|an|zu|seit|bis|vor|nach|von|und|übers|zwischen|anfang|mitte|ende)[\s-]+(?:(?:the|jahre?)\s+)?$",
     re.IGNORECASE,
 )
 _LETTERS = regex(r"[^\W\d_]+")
@@ -206,7 +201,7 @@ def _meant(found: re.Match[str], now: datetime, lead: str) -> tuple[datetime, da
 def _named(parts: Mapping[str, str], raw: str, today: datetime, lead: str) -> tuple[datetime, datetime]:
     """A month, season, quarter, feast, weekday, week or the like, by its name."""
     name, year, which = NAMES[parts["name"]], int(parts.get("year", 0)), parts.get("which", "")[:4]
-    evident = name in SURE or lead not in ("", "and", "to", "of") or "day" in parts or "third" in parts
+    evident = name in SURE or lead not in ("", "and", "to", "of") or "day" in parts
     if name == "year" and year:
         return _months(year, 1, 12)
     again = name in MONTHS_OF or name in ("week", "weekend") or name in WEEKDAYS
@@ -217,9 +212,7 @@ def _named(parts: Mapping[str, str], raw: str, today: datetime, lead: str) -> tu
     if "day" in parts:
         start, end = _one_day(year or today.year, MONTHS[name], int(parts["day"]))
         return (start, end) if year or start <= today else _one_day(today.year - 1, MONTHS[name], int(parts["day"]))
-    start, end = _yearly(name, year) if year else _nearest(name, which, today)
-    third, size = THIRDS.get(parts.get("third", "")), (end - start) / 3
-    return (start, end) if third is None else (start + third * size, start + (third + 1) * size)
+    return _yearly(name, year) if year else _nearest(name, which, today)
 
 
 def _nearest(name: str, which: str, today: datetime) -> tuple[datetime, datetime]:

@@ -217,7 +217,7 @@ _ROLES = [
     regex(rf"\b(?:(?P<assistant>{assistant})|(?P<user>{user}))\b", re.IGNORECASE)
     for assistant, user in (
         (
-            rf"(?:did|have|had) you (?:\w+ )?(?:{_SAY}|{_ADVISE})|(?:hast|haben) (?:du|sie) {_GESAGT}|geraten|empfohlen|vorgeschlagen)",
+            rf"(?:did|have|had) you (?:\w+ )?(?:{_SAY}|{_ADVISE})|(?:hast|haben) (?:du|sie) {_GESAGT}|geraten|empfohlen)",
             rf"(?:did|have|had) i (?:\w+ )?(?:{_SAY})|habe? ich {_GESAGT})",
         ),
         (
@@ -244,16 +244,17 @@ def asked_role(text: str) -> str | None:
 
 LONGEST_SMALL_TALK = 8  # words
 _COURTEOUS = frozenset(
-    """hi hello hey howdy morning afternoon evening night good great nice cool awesome amazing perfect excellent wonderful brilliant
-    lovely fine super neat thanks thank thx ty cheers ok okay k kk yes yeah yep yup no nope nah sure right alright exactly agreed
-    indeed correct sorry oops wow lol haha hm hmm ah oh bye goodbye later continue proceed welcome lgtm understood noted
-    interesting please hallo moin servus tschuss danke dank morgen abend nacht ja nein doch toll klasse prima genau klar gut gute
-    guten passt weiter bitte gerne stimmt merci bonjour salut oui non parfait hola gracias si vale perfecto buenos""".split()
+    """go hi hello hey howdy morning afternoon evening night good great nice cool awesome amazing perfect excellent
+    wonderful brilliant lovely fine super neat thanks thank thx ty cheers ok okay k kk yes yeah yep yup no nope nah sure
+    right alright exactly agreed indeed correct sorry oops wow lol haha hm hmm ah oh bye goodbye later continue proceed
+    welcome lgtm understood noted interesting please hallo moin servus tschuss danke dank morgen abend nacht ja nein
+    doch toll klasse prima genau klar gut gute guten passt weiter bitte gerne stimmt merci bonjour salut oui non parfait
+    hola gracias si vale perfecto buenos""".split()
 )
 _IDLE = frozenset(
-    """you u so much very a lot for the help that thats this it its is was i me my we lets let do go on ahead keep going sounds looks
-    seems works makes sense got see all now then well really just again to be of and have day job work one s dir vielen alles mach
-    so das tag sehr dann los d accord beaucoup muchas dias""".split()
+    """you u so much very a lot for the help that thats this it its is was i me my we lets let do on ahead keep going
+    sounds looks seems works makes sense got see all now then well really just again be of and have day job one s dir
+    vielen alles mach so das tag sehr dann los d accord beaucoup muchas dias""".split()
 )
 _ASKING = frozenset("is are do does did have has can could will would was should may".split())
 _DRAWN_OUT, _LAUGHTER = regex(r"(.)\1{2,}"), regex(r"(?:h[aeio]){2,}h?")

@@ -25,33 +25,10 @@ _PIECE = regex(
 # Where each stretch of Unicode begins, and what one of its characters costs: Western European letters, Eastern European, Greek,
 # Cyrillic, Armenian, Hebrew, Arabic, Thaana, Devanagari, Bengali, Gurmukhi, Tamil, Telugu, Thai, Lao, Vietnamese letters,
 # polytonic Greek and symbols, kana, Han, Yi, Hangul, compatibility forms, emoji and rare scripts.
-_STARTS = (0x80, 0x100, 0x370, 0x400, 0x530, 0x590, 0x600, 0x780, 0x900, 0x980, 0xA00, 0xB80, 0xC00, 0xE00, 0xE80, 0x1E00, 0x1F00,
-           0x3000, 0x3100, 0xA000, 0xAC00, 0xD7B0, 0x10000)  # fmt: skip
-_PRICES = (
-    90,
-    130,
-    130,
-    85,
-    230,
-    130,
-    125,
-    220,
-    140,
-    200,
-    310,
-    200,
-    240,
-    150,
-    270,
-    110,
-    200,
-    115,
-    140,
-    310,
-    140,
-    210,
-    310,
-)
+_TABLE = """80 90|100 130|370 130|400 85|530 230|590 130|600 125|780 220|900 140|980 200|A00 310|B80 200|C00 240|E00 150|E80 270
+|1E00 110|1F00 200|3000 115|3100 140|A000 310|AC00 140|D7B0 210|10000 310"""
+_STARTS = [int(each.split()[0], 16) for each in _TABLE.split("|")]
+_PRICES = [int(each.split()[1]) for each in _TABLE.split("|")]
 # The most that a byte adds to a price. A lower-case letter costs 25, and as the first of a piece 100; any other sign may begin
 # a piece after it, and so may one letter in 32.
 _LETTER, _BLANK, _SIGN, _UNUSUAL = 28, 90, 185, 230
