@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from growing import grows_too_fast
-from memorist.text.dates import EARLIEST, LATEST, NAMES, NEAR, UNITS, in_words, spans
+from memorist.text.dates import EARLIEST, LATEST, TIME_NAMES, NEAR, UNITS, in_words, spans
 
 NOW = datetime(2023, 6, 14, 10, 30, tzinfo=UTC)  # a Wednesday
 # text | start end; start end. A day is written once if it is one whole day.
@@ -107,7 +107,7 @@ def test_words_for_a_moment_are_when_it_begins_by_the_local_clock() -> None:
 
 
 WORDS = st.sampled_from(
-    [*NAMES, *NEAR, *UNITS, *"last next 3 a 2023 31 ago vor since between and 5. -/ , 05/05".split(), "\ud800"]
+    [*TIME_NAMES, *NEAR, *UNITS, *"last next 3 a 2023 31 ago vor since between and 5. -/ , 05/05".split(), "\ud800"]
 )
 
 

@@ -18,7 +18,7 @@ from memorist.remember.conflicts import between, may_be_disputed, may_meet, near
 from memorist.store.nouns import shelf_of
 from memorist.store.where import everywhere
 from memorist.text.procedure import PARTS_OF_PROCEDURE, PROCEDURE
-from memorist.text.restated import LONGEST_RESTATED, restates
+from memorist.text.restated import LONGEST_RESTATED, same_claim
 from memorist.text.triggers import MOST_TRIGGERS, TRIGGERS, said_in
 
 MOST_ALIKE = 8  # by words
@@ -48,8 +48,11 @@ def _is_twin(old: Record, record: Record, changes: Changes) -> bool:
     one_item = old.id != record.id and is_one_item(record, old) and not does_it_otherwise(record, old)
     if not (same_place and valid and one_item):
         return False
-    adds_nothing = restates(record.text, old.text) in ("same", "less")
-    return adds_nothing and may_meet(old, record, changes.now) and between(old.text, record.text) is None
+    return (
+        same_claim(record.text, old.text)
+        and may_meet(old, record, changes.now)
+        and between(old.text, record.text) is None
+    )
 
 
 def does_it_otherwise(record: Record, other: Record) -> bool:

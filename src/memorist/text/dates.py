@@ -47,7 +47,7 @@ YEARLY = {"spring": (3, 3), "summer": (6, 3), "autumn": (9, 3), "fall": (9, 3), 
 YEARLY |= {f"q{n}": (3 * n - 2, 3) for n in range(1, 5)} | {name: (n, 1) for name, n in MONTHS.items()}
 FEASTS = {"christmas", "xmas", "easter"}
 MONTHS_OF = {"month": 1, "quarter": 3, "year": 12}
-NAMES = {name: name for name in (*YEARLY, *WEEKDAYS, *FEASTS, *MONTHS_OF, "week", "weekend")} | GERMAN
+TIME_NAMES = {name: name for name in (*YEARLY, *WEEKDAYS, *FEASTS, *MONTHS_OF, "week", "weekend")} | GERMAN
 # Names that are hardly ever anything else; any other must be led in: "in May", "on Sat".
 SURE = {name for name in (*WEEKDAYS, *MONTHS) if len(name) > 5} - {"august"} | {"july", "q1", "q2", "q3", "q4", *FEASTS}
 OTHER_WORDS = {"may", "march", "mar", "august", "sun", "sat", "wed", "mon"}
@@ -71,7 +71,7 @@ def _any(names: Iterable[str]) -> str:
     return "|".join(sorted(names, key=len, reverse=True))
 
 
-_MONTH = _any(name for name in NAMES if NAMES[name] in MONTHS)
+_MONTH = _any(name for name in TIME_NAMES if TIME_NAMES[name] in MONTHS)
 _DAY_NAME = rf"(?:\b(?:{_any(WEEKDAYS)}),?\s+)?"
 _YEAR = r"(?:,?\s+(?:of\s+)?(?P<year>(?:19|20)\d\d\b(?!-)))?"
 _UNIT = rf"(?P<unit>{_any(UNITS)})(?:e?[sn]|e)?\b"
@@ -89,7 +89,7 @@ _RULES = [
         rf"{_AMOUNT}\s+ago\b",
         rf"\bvor\s+{_AMOUNT}",
         r"(?<!every )(?<!each )(?<!jeden )\b(?:(?P<which>last|past|previous|letzte|vorige|this|diese|next|coming|nächste"
-        rf"|kommende)[nrsm]?\s+)?(?P<name>{_any(NAMES)})\b{_YEAR}",
+        rf"|kommende)[nrsm]?\s+)?(?P<name>{_any(TIME_NAMES)})\b{_YEAR}",
         r"\b(?P<year>(?:19|20)\d\d)\b(?!-|\s+(?!was|is)\w+s\b)",
     )
 ]
@@ -100,7 +100,12 @@ _LEAD = regex(
     re.IGNORECASE,
 )
 _LETTERS = regex(r"[^\W\d_]+")
-_HINTS = {word for name in (*NAMES, *NEAR) for word in name.split()} | {"recently", "lately", "neulich", "kürzlich"}
+_HINTS = {word for name in (*TIME_NAMES, *NEAR) for word in name.split()} | {
+    "recently",
+    "lately",
+    "neulich",
+    "kürzlich",
+}
 _HINTS |= {f"{unit}{ending}" for unit in UNITS for ending in ("", "s", "n", "e", "en", "es")}
 
 
@@ -146,6 +151,8 @@ def spans(text: str, now: datetime) -> list[Span]:
                 start, begin = done[-1].start, done.pop().begin
                 if start >= end:  # between November and February
                     start -= 7 * DAY if start - end < 7 * DAY else 365 * DAY
+            elif word in ("and", "und", "to", "of"):
+                begin = found.start()
             elif lead and lead["unit"]:  # the week before Christmas
                 size = UNITS[lead["unit"].lower()] * DAY
                 start, end = (start - size, start) if word == "before" else (end, end + size)
@@ -200,7 +207,7 @@ def _meant(found: re.Match[str], now: datetime, lead: str) -> tuple[datetime, da
 
 def _named(parts: Mapping[str, str], raw: str, today: datetime, lead: str) -> tuple[datetime, datetime]:
     """A month, season, quarter, feast, weekday, week or the like, by its name."""
-    name, year, which = NAMES[parts["name"]], int(parts.get("year", 0)), parts.get("which", "")[:4]
+    name, year, which = TIME_NAMES[parts["name"]], int(parts.get("year", 0)), parts.get("which", "")[:4]
     evident = name in SURE or lead not in ("", "and", "to", "of") or "day" in parts
     if name == "year" and year:
         return _months(year, 1, 12)

@@ -6,7 +6,7 @@ be three ahead of English. Without them "wann kommt die Müllabfuhr" finds every
 for with all their words; lists for eight more changed no figure. Words are spelled as `words.py` folds them.
 """
 
-LOUD, SOFT, AHEAD = 3, 1, 3
+LOUD, SOFT, GERMAN_LEADS = 3, 1, 3
 GERMAN = frozenset(
     """aber alle alles als am an auch auf aus bei beim bin bis bist bitte da dann darf das dass dein deine deinem
     deinen deiner dem den denn der des dich die diese diesem diesen dieser dieses dir doch dort du durch durfen

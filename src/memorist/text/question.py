@@ -244,7 +244,7 @@ def asked_role(text: str) -> str | None:
 
 LONGEST_SMALL_TALK = 8  # words
 _COURTEOUS = frozenset(
-    """go hi hello hey howdy morning afternoon evening night good great nice cool awesome amazing perfect excellent
+    """hi hello hey howdy morning afternoon evening night good great nice cool awesome amazing perfect excellent
     wonderful brilliant lovely fine super neat thanks thank thx ty cheers ok okay k kk yes yeah yep yup no nope nah sure
     right alright exactly agreed indeed correct sorry oops wow lol haha hm hmm ah oh bye goodbye later continue proceed
     welcome lgtm understood noted interesting please hallo moin servus tschuss danke dank morgen abend nacht ja nein
@@ -254,9 +254,11 @@ _COURTEOUS = frozenset(
 _IDLE = frozenset(
     """you u so much very a lot for the help that thats this it its is was i me my we lets let do on ahead keep going
     sounds looks seems works makes sense got see all now then well really just again be of and have day job one s dir
-    vielen alles mach so das tag sehr dann los d accord beaucoup muchas dias""".split()
+    vielen alles mach das tag sehr dann los d accord beaucoup muchas dias with to everything work und mit einer die
+    message nachricht""".split()
 )
 _ASKING = frozenset("is are do does did have has can could will would was should may".split())
+_PHRASES = regex(r"\b(?:(?:go|keep) (?:on|ahead|going)|how are you)\b\??", re.IGNORECASE)
 _DRAWN_OUT, _LAUGHTER = regex(r"(.)\1{2,}"), regex(r"(?:h[aeio]){2,}h?")
 _FACE = regex("[\U0001f44a-\U0001f44f\U0001f600-\U0001f64f\u2764]")
 
@@ -267,6 +269,7 @@ def small_talk(text: str) -> bool:
     >>> small_talk("Perfect, do that!"), small_talk("thanks, and where is the key?")
     (True, False)
     """
+    text = _PHRASES.sub("ok", text[:201])
     if len(text) > 200 or "?" in text:
         return False
     words = [_LAUGHTER.sub("haha", _DRAWN_OUT.sub(r"\1", word)) for word in plain_words(text)]

@@ -118,7 +118,7 @@ _TOKEN = regex(r"[^\W_](?:[\w.'’/:-]*\w)?")
 _END = regex(r"[,;:.!?()]")
 _OPENS = regex(r"^[^:,]{1,40}?(?:[:,]| that )\s*(?=\S)")
 _DECIDED = regex(
-    r"(?i)^(?:we|i)(?:'ve|'re| have| are)? (?:decided to use|agreed on|agreed to|going with|settled on) (?=\S)"
+    r"(?i)^(?:we|i)(?:'ve|'re| have| are)? (?:decided to use|agreed on|agreed to|going with|settled on) (?=\S)|,? (?:as )?we (?:decided|agreed)[.!]?$"
 )
 
 

@@ -19,7 +19,7 @@ from itertools import zip_longest
 
 import Stemmer  # type: ignore[import-not-found]
 
-from memorist.text.function_words import AHEAD, GERMAN, evidence
+from memorist.text.function_words import GERMAN_LEADS, GERMAN, evidence
 from memorist.text.patterns import regex
 
 JOINT = "·"  # never survives folding, so no text can forge a joined token
@@ -153,7 +153,7 @@ def plain_words(text: str) -> list[str]:
 def _asked(text: str) -> Iterator[tuple[str, bool]]:
     """The tokens of a query in order, and whether each is a stop word in it."""
     pieces = text[:LONGEST_QUERY].split()
-    german = sum(_speaks_german(raw) for raw in pieces[:TELL_LANGUAGE] if len(raw) <= LONGEST_TERM) >= AHEAD
+    german = sum(_speaks_german(raw) for raw in pieces[:TELL_LANGUAGE] if len(raw) <= LONGEST_TERM) >= GERMAN_LEADS
     for raw in pieces:
         yield from _cached(raw, german) if len(raw) <= LONGEST_TERM else _read(raw, True, german)
 
