@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from growing import grows_too_fast
-from memorist.text.dates import EARLIEST, LATEST, TIME_NAMES, NEAR, UNITS, in_words, spans
+from memorist.text.dates import EARLIEST, LATEST, NEAR, TIME_NAMES, UNITS, in_words, spans
 
 NOW = datetime(2023, 6, 14, 10, 30, tzinfo=UTC)  # a Wednesday
 # text | start end; start end. A day is written once if it is one whole day.

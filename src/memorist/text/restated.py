@@ -18,8 +18,8 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Collection, Hashable, Iterable, Mapping
 from functools import cache, lru_cache
-from itertools import chain
-from typing import Literal
+from itertools import chain, pairwise
+from typing import Literal, NamedTuple
 
 from memorist.lazy import dataclass
 from memorist.text.patterns import regex
@@ -118,7 +118,8 @@ _TOKEN = regex(r"[^\W_](?:[\w.'’/:-]*\w)?")
 _END = regex(r"[,;:.!?()]")
 _OPENS = regex(r"^[^:,]{1,40}?(?:[:,]| that )\s*(?=\S)")
 _DECIDED = regex(
-    r"(?i)^(?:we|i)(?:'ve|'re| have| are)? (?:decided to use|agreed on|agreed to|going with|settled on) (?=\S)|,? (?:as )?we (?:decided|agreed)[.!]?$"
+    r"(?i)^(?:we|i)(?:'ve|'re| have| are)? (?:decided to use|agreed on|agreed to|going with|settled on) (?=\S)"
+    r"|,? (?:as )?we (?:decided|agreed)[.!]?$"
 )
 
 
@@ -198,76 +199,35 @@ def _says_it(a: Statement, b: Statement) -> bool:
 # ---------------------------------------------------------------- reading
 
 
+class _Word(NamedTuple):
+    """One word of a text."""
+
+    low: str
+    words: list[str]  # its meaning; none for a small word
+    named: bool  # written as a name inside the text
+    mark: str  # the sign before it that ends a phrase
+
+
 @lru_cache(maxsize=4096)
 def statement(text: str) -> Statement:
-    """Goes through the words of a text once, and keeps for each of them what introduced it."""
     text = _unwrapped(text)
-    plain = _phrased(text)
-    content: list[str] = []  # words with meaning and numbers, in order
-    small: list[str] = []  # every word
-    names: list[str] = []
-    free: list[str] = []
-    sides: list[list[str]] = [[]]
-    bound: dict[str, list[str]] = {}
-    heads: dict[str, list[str]] = {}
-    leads, room = "", 0  # the small word that introduces what follows, and how many words it may still introduce
-    waits: list[str] = []  # "only" and the like, waiting for the word they refer to
-    owner = ""  # "api", for the shop of "the api of the shop"
-    for found in _TOKEN.finditer(plain):
-        raw, start, low = found[0], found.start(), found[0].lower()
-        if start >= 2 and _END.search(plain, start - 2, start):
-            leads = ""
-            fronted = (
-                bool(small) and small[0] in _FROM | _BINDING and len(sides) == 1
-            )  # "On Friday, we deploy" is one side
-            sides += [] if fronted and plain[start - 2] == "," else [[]]
-        if low in _BINDING:
-            leads, room = low, 2
-        named = raw in _ALSO_NAMES if start == 0 else raw[0].isupper() and raw[:2] not in ("I", "I'")
-        is_title = low in _TITLES and not _ARTICLES.isdisjoint(small[-1:])
-        small.append(low)
-        words = [low] if is_title else _content(raw, low, named)
-        for word in words:
-            content.append(word)
-            sides[-1].append(word)
-            for head in waits:
-                heads.setdefault(head, []).append(word)
-            if owner:
-                heads.setdefault(f"of {word}", []).append(owner)
-            waits, owner = [], ""
-            if leads and room:
-                bound.setdefault(leads, []).append(word)
-                room -= 1
-                continue
-            leads = ""
-            free.append(word)
-            if start and raw[0].isupper():
-                names.append(word)
-        if not words:
-            waits += [low] if low in _STRICT | _FOCUS else []
-            if low in _AND:
-                sides.append([])
-            elif low in _IN_PLACE:
-                sides[-1].append(_IN_PLACE[low])
-            owner = content[-1] if low == "of" and content else owner if low in _ARTICLES else ""
-    near: dict[str, set[str]] = {}
-    for place, word in enumerate(content):
-        if any(map(str.isdigit, word)):
-            before, after = content[max(0, place - 1) : place], content[place + 1 : place + 2]
-            near.setdefault(word, set()).update(
-                [f"{each} before" for each in before], [f"{each} after" for each in after]
-            )
-    for word in waits if content else ():
-        if word in _FOCUS:  # "Ann only" is "only Ann"
-            heads.setdefault(word, [content[-1]])
+    read = _words(_phrased(text))
+    small, content = [word.low for word in read], [each for word in read for each in word.words]
+    sides, heads = _sides(read)
+    names, free, bound = _bound(read)
+    numbers = [word for word in content if any(map(str.isdigit, word))]
     often = (*Counter(content).items(), *Counter(word for word in small if word in _BINDING).items())
+    near: dict[str, set[str]] = {number: set() for number in numbers}
+    for before, word in pairwise(content):
+        near.get(word, set()).add(f"{before} before")
+        near.get(before, set()).add(f"{word} after")
     return Statement(
         normalised(text).strip(" .!?\"'"),
         words=tuple(dict.fromkeys(content)),
         begins=frozenset(word[:SHORTEST_ROOT] for word in content),
         names=tuple(dict.fromkeys(names)),
-        numbers=tuple(sorted(word for word in content if any(map(str.isdigit, word)))),
-        counted={word: frozenset(beside) for word, beside in near.items()},
+        numbers=tuple(sorted(numbers)),
+        counted={number: frozenset(beside) for number, beside in near.items()},
         denied=sum(word in _DENY for word in small) % 2 == 1,
         strict=frozenset(_ALIKE.get(word, word) for word in _STRICT.intersection(small)),
         modal=frozenset(_MODAL[word] for word in small if word in _MODAL),
@@ -275,11 +235,77 @@ def statement(text: str) -> Statement:
         bound={word: frozenset(after) for word, after in bound.items()},
         free=tuple(dict.fromkeys(free)),
         turned=not (_TURNED | _LIGHT_VERBS).isdisjoint(small),
-        fronted=bool(small) and small[0] in _FROM | _BINDING,
+        fronted=_is_fronted(small),
         sides=tuple(tuple(side) for side in sides if side),
         twice=frozenset(word for word, times in often if times > 1),
         heads={word: frozenset(of) for word, of in heads.items()},
     )
+
+
+def _words(text: str) -> list[_Word]:
+    read: list[_Word] = []
+    for found in _TOKEN.finditer(text):
+        raw, start, low = found[0], found.start(), found[0].lower()
+        mark = text[start - 2] if start >= 2 and _END.search(text, start - 2, start) else ""
+        named = raw in _ALSO_NAMES if start == 0 else raw[0].isupper() and raw[:2] not in ("I", "I'")
+        is_title = low in _TITLES and bool(read) and read[-1].low in _ARTICLES
+        words = [low] if is_title else _content(raw, low, named)
+        read.append(_Word(low, words, start > 0 and raw[0].isupper(), mark))
+    return read
+
+
+def _is_fronted(small: list[str]) -> bool:
+    """Whether it begins with what usually comes later: "On Friday, we deploy"; its comma then separates no sides."""
+    return bool(small) and small[0] in _FROM | _BINDING
+
+
+def _sides(read: list[_Word]) -> tuple[list[list[str]], dict[str, list[str]]]:
+    """The words of each side of a text, and what "only", "of" and the like refer to."""
+    sides: list[list[str]] = [[]]
+    heads: dict[str, list[str]] = {}
+    waits, owner, last = (
+        list[str](),
+        "",
+        "",
+    )  # "only", waiting for its word; "api", for the shop of "the api of the shop"
+    fronted = _is_fronted([word.low for word in read])
+    for place, (low, words, _, mark) in enumerate(read):
+        if (mark and not (place and fronted and mark == "," and len(sides) == 1)) or (not words and low in _AND):
+            sides.append([])
+        for last in words:
+            sides[-1].append(last)
+            for head in waits:
+                heads.setdefault(head, []).append(last)
+            if owner:
+                heads.setdefault(f"of {last}", []).append(owner)
+            waits, owner = [], ""
+        if words:
+            continue
+        waits += [low] if low in _STRICT | _FOCUS else []
+        sides[-1] += [_IN_PLACE[low]] if low in _IN_PLACE else []
+        owner = last if low == "of" else owner if low in _ARTICLES else ""
+    for word in _FOCUS.intersection(waits if last else ()):  # "Ann only" is "only Ann"
+        heads.setdefault(word, [last])
+    return sides, heads
+
+
+def _bound(read: list[_Word]) -> tuple[list[str], list[str], dict[str, list[str]]]:
+    """The names and words that no small word introduces, and for each small word the two words that it introduces."""
+    names, free, bound = list[str](), list[str](), dict[str, list[str]]()
+    leads, room = "", 0
+    for low, words, named, mark in read:
+        leads = "" if mark else leads
+        if low in _BINDING:
+            leads, room = low, 2
+        for word in words:
+            if leads and room:
+                bound.setdefault(leads, []).append(word)
+                room -= 1
+                continue
+            leads = ""
+            free.append(word)
+            names += [word] if named else []
+    return names, free, bound
 
 
 def _unwrapped(text: str) -> str:

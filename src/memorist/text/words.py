@@ -19,7 +19,7 @@ from itertools import zip_longest
 
 import Stemmer  # type: ignore[import-not-found]
 
-from memorist.text.function_words import GERMAN_LEADS, GERMAN, evidence
+from memorist.text.function_words import GERMAN, GERMAN_LEADS, evidence
 from memorist.text.patterns import regex
 
 JOINT = "·"  # never survives folding, so no text can forge a joined token
