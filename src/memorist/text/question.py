@@ -240,7 +240,7 @@ def asked_role(text: str) -> str | None:
 
 
 # ---------------------------------------------------------------- whether anything is asked
-# On the development notes single words recognise 31 of 40 messages, and take none of 320 questions for small talk.
+# On the development notes these words recognise 23 of 40 messages (silence by chance adds 8), and misread none of 320 questions.
 
 LONGEST_SMALL_TALK = 8  # words
 _COURTEOUS = frozenset(
