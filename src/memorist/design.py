@@ -23,7 +23,6 @@ from memorist.records import Record
 from memorist.store.copies import Cleaning
 from memorist.store.meaning import Meaning
 from memorist.store.protocol import Store
-from memorist.text.dates import TimeReader, english
 from memorist.text.tokens import TokenCounter
 from memorist.text.visible import quoted
 
@@ -71,7 +70,6 @@ class Tools:
     meaning: Meaning  # which vectors can be read; turns a query into vectors for them
     confirm: Confirmer | None = None  # asks a person; without one, questions wait in the queue
     rerank: Reranker | None = None  # a second opinion on the hits
-    times: TimeReader = english  # reads the times in a question
     patience: Patience = field(default_factory=Patience)  # waits for the reranker as long as the deadline allows
     clean_files: CleanFiles | None = None  # removes what was erased from files that follow the store
     over: Callable[[], bool] = lambda: False  # whether this run's time is up; asked between steps of bounded work

@@ -116,7 +116,7 @@ class Engine:
         self._writer = Writer(store, clock, meaning, here.min_free)
         self._tools = Tools(
             store, clock, count_tokens, Kinds({**KINDS, **here.kinds, **(kinds or {})}), meaning, confirm, here.reranker(rerank),
-            here.times, folder=Folder(here.project.root, here.directory), clean_files=partial(_clean_files, self),
+            folder=Folder(here.project.root, here.directory), clean_files=partial(_clean_files, self),
             chat=calls.port(talker, self._writer, clock, self.space),
         )  # fmt: skip
         self._settle(here, access)

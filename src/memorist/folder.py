@@ -20,7 +20,7 @@ from typing import BinaryIO
 
 from memorist.errors import Invalid
 from memorist.records import Freshness
-from memorist.text.ignore import Rules, ignores, rules_of
+from memorist.text.ignore import Rules, rules_of
 from memorist.text.visible import quoted
 
 WORST_FIRST: tuple[Freshness, ...] = ("stale", "unverifiable", "fresh")
@@ -46,7 +46,7 @@ class Folder:
     def __init__(self, root: Path | None, here: Path | None = None) -> None:
         self.root, self.here = root, here or root
         self._found: Path | None = None
-        self._rules: dict[str, tuple[_Stamp, Rules]] = {}
+        self._rules: dict[str, tuple[_Stamp, Rules | None]] = {}
         self._known: dict[str, tuple[_Stamp, str]] = {}
 
     def __repr__(self) -> str:
@@ -174,33 +174,33 @@ class Folder:
         levels = range(len(parts) if inside else 1, len(parts) + 1)
         return any(_named(rules, parts, n, folder) for rules in self._rules_above(parts) for n in levels)
 
-    def _rules_above(self, parts: Sequence[str]) -> Iterator[list[tuple[int, Rules]]]:
+    def _rules_above(self, parts: Sequence[str]) -> Iterator[list[tuple[int, Rules | None]]]:
         """The rules that may apply to a path, one list for each kind of ignore file: each with its depth, the nearest first."""
         for sort in IGNORING:
             depths = range(len(parts) - 1, -1, -1)
             found = [(depth, self._rules_of("/".join((*parts[:depth], sort)))) for depth in depths]
             yield [*found, (0, self._rules_of(EXCLUDED))] if sort == ".gitignore" else found
 
-    def _rules_of(self, file: str) -> Rules:
+    def _rules_of(self, file: str) -> Rules | None:
         """The rules in this file; none if it does not exist. A file that exists but cannot be read excludes everything."""
         try:
             facts = os.stat(f"{self._real}/{file}")  # noqa: PTH116  (a path object costs as much as the look)
         except (FileNotFoundError, NotADirectoryError):
-            return ()
+            return None
         except (OSError, ValueError):
-            return EVERYTHING
+            return ignore_everything
         known = self._rules.get(file)
         if known is None or known[0] != _stamp(facts):
-            rules = () if stat.S_ISDIR(facts.st_mode) else self._read_rules(self._place(file))
+            rules = None if stat.S_ISDIR(facts.st_mode) else self._read_rules(self._place(file))
             known = self._rules[file] = (_stamp(facts), rules)
         return known[1]
 
     def _read_rules(self, place: Path) -> Rules:
         try:
             name = self.below(place) or ""  # the target, if it is a link
-            return rules_of(self.content(name, LARGEST_RULES)[0].decode("utf-8", "surrogateescape"))
-        except Invalid:
-            return EVERYTHING
+            return rules_of(self.content(name, LARGEST_RULES)[0].decode("utf-8", "replace"))
+        except Exception:  # not readable, or more than RE2 takes
+            return ignore_everything
 
     def _place(self, name: str) -> Path:
         return self._real.joinpath(*filter(None, name.split("/")))
@@ -213,17 +213,19 @@ class Folder:
         return self._found
 
 
-EVERYTHING = rules_of("**")
+def ignore_everything(path: str, folder: bool) -> bool | None:
+    """The rules of a file that cannot be read."""
+    return True
 
 
 def hash_of(raw: bytes) -> str:
     return hashlib.sha256(raw).hexdigest()[:HASH_LENGTH]
 
 
-def _named(rules: Iterable[tuple[int, Rules]], parts: Sequence[str], n: int, folder: bool) -> bool:
+def _named(rules: Iterable[tuple[int, Rules | None]], parts: Sequence[str], n: int, folder: bool) -> bool:
     """Whether the rules exclude the first `n` parts of a path: the nearest rules that mention it decide."""
     is_folder = folder or n < len(parts)
-    said = (ignores(each, "/".join(parts[depth:n]), is_folder) for depth, each in rules if each and depth < n)
+    said = (ignores("/".join(parts[depth:n]), is_folder) for depth, ignores in rules if ignores and depth < n)
     return next((answer for answer in said if answer is not None), False)
 
 

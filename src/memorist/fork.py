@@ -26,7 +26,7 @@ from typing import Protocol
 from memorist.errors import StoreUnavailable
 
 LONGEST_FORK = 10.0  # seconds that a fork waits for others at most
-FOREIGN = ("numpy", "apsw", "re2", "onnxruntime", "dateparser", "httpx2", "platformdirs")  # of others, used by us
+FOREIGN = ("numpy", "apsw", "re2", "onnxruntime", "httpx2", "platformdirs")  # of others, used by us
 # Perhaps in another thread. Not everything: a program may run for as long as a module of its own is loading.
 LOADED_LATE = {"memorist", *FOREIGN, *sys.stdlib_module_names}
 log = logging.getLogger("memorist")

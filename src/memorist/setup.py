@@ -24,7 +24,6 @@ from memorist.project import Project, resolve_project
 from memorist.records import Scope
 from memorist.store.open import IN_RAM
 from memorist.surfaces import settings
-from memorist.text.dates import TimeReader, reader_named
 from memorist.text.visible import quoted
 
 if TYPE_CHECKING:
@@ -48,7 +47,6 @@ class Setup:
     chat: str
     embed: Choice
     embed_turns: str | None
-    times: TimeReader
     off_because: Callable[[], str | None]
     problems: tuple[str, ...] = ()  # settings that cannot be used
     directory: Path | None = None  # the working directory; None if a file was named
@@ -95,7 +93,6 @@ def setup_for(
         chat=here.chat,
         embed=embedder(here.embed, asked=here.sources["embed"] != "default"),
         embed_turns=here.embed_turns,
-        times=reader_named(here.dates),
         off_because=settings.off_because,
         problems=tuple(problems.values()),
         directory=directory,

@@ -12,10 +12,10 @@ import time
 from collections.abc import Callable
 
 import numpy as np
+from memorist.models.pairs import Unstored
 
 from memorist.models.coverage import Coverage
 from memorist.models.encoder import LayeredEmbedder
-from memorist.models.pairs import Unstored
 from memorist.text.linear import Expression
 from memorist.upkeep import survey
 

@@ -9,7 +9,6 @@ from memorist import Memory
 from memorist.errors import Invalid
 from memorist.surfaces import settings
 from memorist.surfaces.cli.app import run
-from memorist.text import dates
 
 pytestmark = pytest.mark.covers("A10")
 
@@ -19,8 +18,6 @@ WRONG = {
     "design's path": 'design = "/nowhere/mine.toml"',
     "embed": 'embed = "vibes"',
     "embed's folder": 'embed = "onnx:"',
-    "dates": 'dates = "klingon"',
-    "any dates": 'dates = "any"',
     "kinds": "[kinds.recipe]\nshelf = 3",
     "actor": 'actor = "a\\nb"',
     "project": 'project = "../x"',
@@ -34,11 +31,6 @@ WRONG = {
     "no table": "memory = 3",
     "in the table": "[memory]\ncolour = 3",
 }
-
-
-@pytest.fixture(autouse=True)
-def without_the_extra(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(dates, "find_spec", lambda name: None)
 
 
 @pytest.fixture
@@ -72,18 +64,6 @@ def test_a_wrong_setting_names_itself_and_stops_nothing(
     if wrong not in ("no table", "in the table", "kinds", "unknown", "twice"):
         assert run(["config", "unset", key]) == 0
         assert "does not hold" not in capsys.readouterr().err and settings.load().problems == {}
-
-
-def test_dates_in_any_language_are_refused_with_what_to_install(
-    config: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert run(["config", "set", "dates", "any"]) == 2
-    assert "pip install 'memorist[dates]'" in capsys.readouterr().err and not config.exists()
-    with pytest.raises(Invalid, match="there is no design 'vibes'"):
-        settings.set_setting("design", "vibes")
-    for key, value in (("embed", "vibes"), ("prune_schedule", "0 4 * *"), ("max_size", "3"), ("budget", "0")):
-        with pytest.raises(Invalid, match=key.partition("_")[0]):
-            settings.set_setting(key, value)
 
 
 @pytest.mark.parametrize("text", ['db = ""', "db = 3", "budget = 1\nspace ="])

@@ -10,7 +10,7 @@ from growing import grows_too_fast
 from memorist import Memory
 from memorist.recall.stages import keep
 from memorist.records import Draft
-from memorist.text.twins import Said, claim_of, same_claim
+from memorist.text.restated import same_claim
 
 
 def chinese(length: int, seed: int) -> str:
@@ -32,7 +32,7 @@ def test_two_texts_are_compared_in_time_that_grows_with_their_length() -> None:
 
     def compare(length: int) -> None:
         for seed in range(20):
-            same_claim(claim_of(chinese(length, 3 * seed + length)), claim_of(chinese(length, 3 * seed + 1 + length)))
+            same_claim(chinese(length, 3 * seed + length), chinese(length, 3 * seed + 1 + length))
 
     assert grows_too_fast(compare, 900) is None
 
@@ -58,7 +58,7 @@ def test_many_texts_without_spaces_are_recalled_as_fast_as_short_ones() -> None:
 def test_a_deadline_ends_what_compares_texts(monkeypatch: pytest.MonkeyPatch) -> None:
     """Once it has passed, texts are no longer compared; that a door has one voice holds all the same."""
     compared: list[str] = []
-    monkeypatch.setattr(keep, "claim_of", lambda text: compared.append(text) or claim_of(text))
+    monkeypatch.setattr(keep, "same_claim", lambda a, b: compared.append(a) or same_claim(a, b))
     with imported(30, 1900) as memory:
         said = memory.remember("数据库部署在星期二").id
         asks = (
@@ -96,26 +96,3 @@ def test_promotion_ends_with_its_deadline(memory: Memory) -> None:
     assert isinstance(weighed, list) and len(weighed) == 5
     late = memory.promote(deadline=1e-9)
     assert isinstance(late, list) and not any(each.outcome in ("promoted", "asked") for each in late)
-
-
-@pytest.mark.covers("E7")
-def test_what_says_the_same_is_found_among_many() -> None:
-    """Looking only where it can be finds what comparing with each of them finds."""
-    things = ("staging", "billing", "search", "mail", "the pump", "reports", "the mirror", "backups")
-    texts = [f"{thing} runs on {place} in {where}" for thing in things for place in ("Postgres", "Redis", "S3")
-             for where in ("Lyon", "Rome", "Oslo")]  # fmt: skip
-    again = [f"We decided that {text}" for text in texts] + [f"Note: {text} now" for text in texts]
-    said = Said()
-    for text in texts:
-        assert said.find(claim_of(text)) is None
-        said.add(claim_of(text))
-    for place, text in enumerate([*again, *texts]):
-        [same] = [at for at, other in enumerate(texts) if same_claim(claim_of(other), claim_of(text))]
-        assert said.find(claim_of(text)) == same == place % len(texts)
-
-
-@pytest.mark.covers("E7")
-def test_those_of_another_group_do_not_say_the_same() -> None:
-    said, claim = Said(), claim_of("Staging runs Postgres 16")
-    said.add(claim, "one project")
-    assert said.find(claim, "another") is None and said.find(claim, "one project") == 0

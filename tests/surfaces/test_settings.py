@@ -81,7 +81,6 @@ def test_environment_over_project_over_user_over_default(
         "embed": "default",
         "embed_turns": "default",
         "rerank": "default",
-        "dates": "default",
         "chat": "default",
         "budget": "MEMORIST_BUDGET",
         "actor": "default",
@@ -107,21 +106,6 @@ def test_every_variable_is_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
     found = settings.load(tmp_path)
     assert {key: getattr(found, key) for key in given_values} == given_values
     assert all(found.sources[key] == f"MEMORIST_{key.upper()}" for key in given_values)
-
-
-def test_dates_are_read_in_english_unless_any_language_is_asked_for(
-    config: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    assert settings.load().dates == "english"
-    settings.set_setting("dates", "any")
-    assert (config.read_text(encoding="utf-8"), settings.load().dates) == ('dates = "any"\n', "any")
-    monkeypatch.setenv("MEMORIST_DATES", "english")
-    assert settings.load().dates == "english"
-    for wrong in ("german", "ANY", ""):
-        with pytest.raises(Invalid, match="dates must be english or any, not"):
-            settings.set_setting("dates", wrong)
-    with pytest.raises(Invalid, match="dates belongs into"):
-        all_hold(repository(tmp_path, 'dates = "any"\n'))
 
 
 def test_an_empty_variable_is_none(config: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -181,7 +181,7 @@ def test_a_persons_word_makes_a_voice_of_its_own(crowd: Memory) -> None:
 def test_imported_notes_stay_found_each_and_all(memory: Memory) -> None:
     """A user's old notes are much alike in their letters, and each says something of its own."""
     notes = [f"Standup of March {day}: no blockers, release {day + 3} is on track" for day in range(1, 9)]
-    unvouched(memory, "import").remember_many([*notes, "Note: standup of march 3 no blockers, release 6 is on track!"])
+    unvouched(memory, "import").remember_many([*notes, "Note: Standup of March 3: no blockers, release 6 is on track!"])
     answer = memory.recall("standup of March, blockers and release", limit=20)
     assert {hit.record.text for hit in answer} >= set(notes[:2]) | set(notes[3:]) and len(answer) == len(notes)
 

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from memorist.text.gist import BACK, CUES, DAYS, DENYING, NUMBERS, gist, may_tell
 
 from memorist import Memory
 from memorist.models import pairs
@@ -20,7 +21,6 @@ from memorist.store.protocol import Store
 from memorist.store.sqlite import connection, read
 from memorist.store.where import Where
 from memorist.text.claims import claims, slots_in
-from memorist.text.gist import BACK, CUES, DAYS, DENYING, NUMBERS, gist, may_tell
 from memorist.text.twins import distance
 
 NOTES = ("the door code is 4711", "Since Monday the door code is 0815", "Ann moved to Lima", "we meet at nine", "no")

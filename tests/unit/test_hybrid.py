@@ -586,7 +586,7 @@ def test_once_the_deadline_has_passed_the_sums_still_hold(memory: Memory) -> Non
     assert texts(found)[0] == HOME[5]
     checked_sums(found)
     skipped = [step.stage for step in found.trace if step.note and "deadline" in step.note]
-    assert skipped == ["Rerank", "MarkConflicts", "NewestFirst", "Corrected"]
+    assert skipped == ["Rerank", "MarkConflicts", "NewestFirst"]
 
 
 # ---------------------------------------------------------------- only what keeps up with the best

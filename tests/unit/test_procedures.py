@@ -86,7 +86,7 @@ def test_steps_that_give_orders_to_a_model_are_not_shown_as_steps(memory: Memory
     [
         ({"steps": []}, "a procedure has steps"),
         ({"steps": "run it"}, "must be a list of texts"),
-        ({"steps": [1, 2]}, "must be a list of texts"),
+        ({"steps": [1, 2]}, "must be a text"),
         ({"steps": ["run", "  "]}, "number 2 of the steps"),
         ({"steps": ["x" * 1001]}, "1,000 are allowed"),
         ({"steps": ["run"] * (MOST_STEPS + 1)}, "50 are allowed"),

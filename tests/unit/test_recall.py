@@ -44,7 +44,7 @@ def test_every_run_leaves_a_trace_of_its_stages(memory: Memory) -> None:
     steps = [step.stage for step in memory.explain("lunch").trace]
     assert steps == [
         "Understand", "Recognise", "Learnt", "Gather", "Blend", "Believed", "Abstain", "Weigh", "Suspect", "Rerank",
-        "MarkConflicts", "NewestFirst", "Lessons", "Answered", "DropUnlikely", "Corrected", "OneVoice", "Triggered", "KeepBest",
+        "MarkConflicts", "NewestFirst", "Lessons", "Answered", "DropUnlikely", "OneVoice", "Triggered", "KeepBest",
     ]  # fmt: skip
 
 
@@ -53,7 +53,7 @@ def test_optional_stages_are_skipped_once_the_deadline_has_passed(memory: Memory
     found = memory.recall("lunch", deadline=1e-9)
     assert texts(found) == ["Lunch is at noon"]
     skipped = [step.stage for step in found.trace if step.note and "deadline" in step.note]
-    assert skipped == ["Rerank", "MarkConflicts", "NewestFirst", "Corrected"]
+    assert skipped == ["Rerank", "MarkConflicts", "NewestFirst"]
 
 
 def test_explain_and_why_not_count_nothing(memory: Memory) -> None:

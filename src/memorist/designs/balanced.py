@@ -6,7 +6,7 @@ from memorist.recall.stages.gather import Gather, Recognise, Understand
 from memorist.recall.stages.keep import Abstain, Believed, DropUnlikely, KeepBest, OneVoice
 from memorist.recall.stages.lessons import Learnt, Lessons
 from memorist.recall.stages.newest import NewestFirst
-from memorist.recall.stages.talk import Answered, Corrected
+from memorist.recall.stages.talk import Answered
 from memorist.recall.stages.triggered import Triggered
 from memorist.recall.stages.weigh import MarkConflicts, Rerank, Suspect, Weigh
 from memorist.upkeep.retain import MEGABYTE, Prune, Settle
@@ -31,7 +31,6 @@ BALANCED = Design(
         Lessons(),
         Answered(),
         DropUnlikely(below=0.02, behind=1.8),
-        Corrected(),
         OneVoice(),
         Triggered(),
         KeepBest(),

@@ -347,7 +347,6 @@ STAGES: Mapping[str, Shape] = {
     "say_once": _shape(keep.SayOnce),
     "one_voice": _shape(keep.OneVoice),
     "answered": _shape(talk.Answered, tool=_lowered, asked=_lowered),
-    "corrected": _shape(talk.Corrected),
     "cascade": _shape(
         cascade.Cascade,
         seeds=_some,

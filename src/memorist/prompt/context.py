@@ -42,8 +42,8 @@ from memorist.prompt.render import (
 from memorist.records import Context, Hit, Recall, Record, new_id
 from memorist.store.nouns import Shelf
 from memorist.store.where import Order, Where
+from memorist.text.restated import earlier_duplicates
 from memorist.text.tokens import TokenCounter
-from memorist.text.twins import repeated
 from memorist.text.visible import quoted
 from memorist.text.words import query_terms
 from memorist.worth import held_up, vouched_for
@@ -595,7 +595,7 @@ class Look:
         """Removes memories that repeat a better one, or one that somebody vouches for; steady lanes are not touched."""
         loose = sorted(self._in(steady=False), key=lambda item: (not vouched_for(item.record), -item.weight))
         steady = self._in(steady=True)
-        told = repeated((item.record.text, item.record.files) for item in (*steady, *loose))[len(steady) :]
+        told = earlier_duplicates((item.record.text, item.record.files) for item in (*steady, *loose))[len(steady) :]
         again = {item.record.id for item, other in zip(loose, told, strict=True) if other is not None}
         for name in self.lanes:
             self.lanes[name] = tuple(item for item in self.lanes[name] if item.record.id not in again)

@@ -9,6 +9,7 @@ rules process everything, and the failure is counted. Ending a session waits for
 the rest is left to the rules and counted as a timeout.
 """
 
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -23,10 +24,9 @@ from memorist.remember.extract import LEAST_TEXT, MOST_TEXT, SNIPPET, Finding
 from memorist.remember.promotion import BY_MODEL, Overheard
 from memorist.store.nouns import Shelf
 from memorist.store.where import Where
-from memorist.text.borne import Borne
 from memorist.text.injection import gives_orders
-from memorist.text.twins import Claim, claim_of, same_claim
-from memorist.text.words import query_terms
+from memorist.text.restated import same_claim
+from memorist.text.words import query_terms, terms
 
 MOST_MESSAGES, MOST_CHARACTERS, LEAST_CHARACTERS = 40, 24_000, 200  # of a window
 LONGEST_MESSAGE = 2000  # characters of a message that are read
@@ -34,6 +34,7 @@ MOST_KNOWN, LONGEST_KNOWN = 80, 200  # memories given as known, and characters o
 MOST_FOUND = 12  # of a window
 BORNE_OUT = 0.6  # share of a finding's words that must occur in the window
 RELEVANCE = 0.6
+NUMBER = re.compile(r"\d+")
 TALKERS = ("user", "assistant")
 KINDS = ("decision", "preference", "fact", "convention", "warning", "correction", "procedure", "entity", "note")
 TRUST = {"high": 0.8, "medium": 0.6, "low": 0.4}
@@ -145,21 +146,15 @@ def _found(some: Sequence[Overheard], known: Sequence[Record], chat: ChatPort, s
     data = {"known already": [each.text[:LONGEST_KNOWN] for each in known], "conversation": said}
     prompt = about_data(NOTE_DOWN, data, NOTES_FORM, most=1500)
     notes = chat.ask("extraction", prompt, lambda told: _notes(told, len(some)), seconds)
-    said_in_all = Borne.by(each.text for each in some)
-    borne_out = [note for note in notes if _stands(note.text, said_in_all)]
-    fresh = _once(borne_out, [claim_of(each.text) for each in known])
-    return [replace(note, snippet=some[note.start].text[:SNIPPET]) for note in fresh[:MOST_FOUND]]
-
-
-def _once(notes: Sequence[Finding], claims: list[Claim]) -> list[Finding]:
-    """Notes that add to these claims, each content once."""
-    kept = []
+    window = " ".join(each.text for each in some)
+    words, numbers = frozenset(terms(window)), frozenset(NUMBER.findall(window))
+    fresh, texts = list[Finding](), [each.text for each in known]
     for note in notes:
-        claim = claim_of(note.text)
-        if not any(same_claim(claim, other) for other in claims):
-            claims.append(claim)
-            kept.append(note)
-    return kept
+        fits = is_supported(note.text, words, numbers) and not gives_orders(note.text)
+        if fits and not any(same_claim(note.text, text) for text in texts):
+            fresh.append(note)
+            texts.append(note.text)
+    return [replace(note, snippet=some[note.start].text[:SNIPPET]) for note in fresh[:MOST_FOUND]]
 
 
 def _notes(told: Any, most: int) -> list[Finding]:
@@ -175,9 +170,11 @@ def _notes(told: Any, most: int) -> list[Finding]:
     return found
 
 
-def _stands(text: str, said: Borne) -> bool:
-    """Whether the conversation supports it, and it may be kept."""
-    return LEAST_TEXT <= len(text) <= MOST_TEXT and said.bears_out(text, BORNE_OUT) and not gives_orders(text)
+def is_supported(text: str, words: frozenset[str], numbers: frozenset[str]) -> bool:
+    """Whether all numbers of a note, and most of its words, occur in what was said."""
+    own = set(query_terms(text))
+    enough = len(own & words) >= BORNE_OUT * len(own) > 0 and numbers.issuperset(NUMBER.findall(text))
+    return enough and LEAST_TEXT <= len(text) <= MOST_TEXT
 
 
 def _known(some: Sequence[Overheard], home: str, by: Caller) -> list[Record]:

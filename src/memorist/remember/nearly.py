@@ -1,7 +1,7 @@
 """Recognises what was said again in other words, and where, for designs in which that reinforces the existing memory
 (`Design.twins`).
 
-Two judges must agree. By words, both make the same claim (`text/twins.py`): every number, name and negation is the same, no
+Two judges must agree. By words, both make the same claim (`text/restated.py`): every number, name and negation is the same, no
 word is replaced by another, and the new text says nothing beyond the old one, which would be lost, nor the same about
 something else. By meaning, the old one is among the nearest few of everything in the scope. There is no threshold on
 similarity: one low enough for true twins would let "tea" pass for "coffee". Without vectors words decide alone, and they are
@@ -18,16 +18,15 @@ from memorist.remember.conflicts import between, may_be_disputed, may_meet, near
 from memorist.store.nouns import shelf_of
 from memorist.store.where import everywhere
 from memorist.text.procedure import PARTS_OF_PROCEDURE, PROCEDURE
-from memorist.text.restated import rearranged
+from memorist.text.restated import LONGEST_RESTATED, same_claim
 from memorist.text.triggers import MOST_TRIGGERS, TRIGGERS, said_in
-from memorist.text.twins import LONGEST_COMPARED, adds_nothing
 
 MOST_ALIKE = 8  # by words
 
 
 def says_the_same(record: Record, changes: Changes) -> Record | None:
     """The active memory of the same kind and scope that says the same; None if there is none."""
-    if not may_be_disputed(record, changes) or len(record.text) > LONGEST_COMPARED:
+    if not may_be_disputed(record, changes) or len(record.text) > LONGEST_RESTATED:
         return None
     near = [old for old, _ in near_by_meaning(record, changes)]
     if not near:
@@ -44,8 +43,11 @@ def _is_twin(old: Record, record: Record, changes: Changes) -> bool:
     one_item = old.id != record.id and is_one_item(record, old) and not does_it_otherwise(record, old)
     if not (same_place and valid and one_item):
         return False
-    alike = adds_nothing(record.text, to=old.text) and may_meet(old, record, changes.now)
-    return alike and not rearranged(old.text, record.text) and between(old.text, record.text, reading=False) is None
+    return (
+        same_claim(record.text, old.text)
+        and may_meet(old, record, changes.now)
+        and between(old.text, record.text, reading=False) is None
+    )
 
 
 def does_it_otherwise(record: Record, other: Record) -> bool:

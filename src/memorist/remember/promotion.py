@@ -38,7 +38,7 @@ from memorist.remember.changes import Caller, same_texts
 from memorist.store.choices import Choices, chosen
 from memorist.store.nouns import Shelf
 from memorist.store.where import Order, Where
-from memorist.text.twins import Said, claim_of, same_claim
+from memorist.text.restated import earlier_duplicates, same_claim
 from memorist.text.visible import quoted
 from memorist.text.words import query_terms
 from memorist.worth import TYPED
@@ -280,16 +280,12 @@ def _groups(found: Sequence[Record], over: Callable[[], bool]) -> list[list[Reco
     """Findings that say the same, for the same project and with the same trust: an untrusted text must neither borrow the
     points of a trusted one nor lend it its doubts. Each is compared with the first of a group, so that meanings cannot drift.
     As many as time allows, oldest first."""
-    said, groups = Said(), list[list[Record]]()
-    for record in takewhile(lambda _: not over(), found):
-        claim, group = claim_of(record.text), (str(record.data["home"]), record.trust)
-        place = said.find(claim, group)
-        if place is None:
-            said.add(claim, group)
-            groups.append([record])
-        else:
-            groups[place].append(record)
-    return groups
+    in_time = takewhile(lambda _: not over(), found)
+    places = earlier_duplicates((record.text, (str(record.data["home"]), record.trust)) for record in in_time)
+    groups: dict[int, list[Record]] = {}
+    for at, place in enumerate(places):
+        groups.setdefault(at if place is None else place, []).append(found[at])
+    return list(groups.values())
 
 
 def _weigh(group: Sequence[Record], worked: Worked, preset: Preset) -> Weighed:
@@ -390,11 +386,10 @@ def _unless_unwanted(found: Weighed, choices: Choices, who: Access, tools: Tools
     shelves = [Shelf(who.space, found.scope, layer, who.home_of(found.scope)) for layer in (MEMORY, ARCHIVE)]
     where = Where(who).also("scope", "eq", found.scope)
     terms = query_terms(found.text)
-    claim = claim_of(found.text)
     matched = tools.store.match(terms, shelves, where, ALIKE_AT_MOST)
     for other in tools.store.get(list(matched.scores), where):
         by_upkeep = other.state == "archived" and (other.reason or "").startswith(MAY_COME_BACK)
-        if by_upkeep or not same_claim(claim, claim_of(other.text)):
+        if by_upkeep or not same_claim(found.text, other.text):
             continue
         what = "says so already" if other.state == "active" else f"said so and is {other.state} ({other.reason})"
         return replace(found, outcome="known", because=f"memory {other.number} {what}")

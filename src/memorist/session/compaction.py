@@ -36,7 +36,6 @@ from memorist.records import Draft, Origin, Record, iso, utc
 from memorist.remember.authority import least
 from memorist.session.window import OVERHEAD
 from memorist.store.nouns import Glimpse
-from memorist.text.borne import numbers_in
 from memorist.text.injection import gives_orders
 from memorist.text.question import names_in, small_talk
 from memorist.text.tokens import TokenCounter
@@ -63,6 +62,7 @@ MARKED = re.compile(
 COMMITS = frozenset("commit commits commiten commite committe committen push pushe pushen".split())
 COMMITTED = COMMITS.union("message nachricht changes anderungen branch main master origin".split())
 FORBIDS = frozenset("not don never no without nicht nie niemals kein keine keinen ohne".split())
+NUMBER = re.compile(r"\d+")
 POINT = re.compile(r"^- (user|assistant): (.+)$", re.MULTILINE)
 
 
@@ -360,7 +360,7 @@ def _made(turns: Sequence[Record], tools: Tools) -> list[Point] | None:
     said = _latest(chain.from_iterable(map(said_in, turns))) if tools.chat.ready else []
     if not said:
         return None
-    numbers = numbers_in(" ".join(each["text"] for each in said))
+    numbers = frozenset(NUMBER.findall(" ".join(each["text"] for each in said)))
     try:
         told = tools.chat.ask("summary", about_data(SUM_UP, said, POINTS_FORM, most=1200), _parsed)
     except ChatFailed:  # counted, and shown by `status`
@@ -379,7 +379,7 @@ def _latest(turns: Iterable[tuple[str, str]]) -> list[dict[str, str]]:
 
 def _stands(text: str, role: str, numbers: frozenset[str]) -> bool:
     """Whether the point may stay: it is no order to a model and holds no number that nobody said."""
-    return fit(text, role) and fit(text, "assistant") and numbers_in(text) <= numbers
+    return fit(text, role) and fit(text, "assistant") and numbers.issuperset(NUMBER.findall(text))
 
 
 def _parsed(told: Any) -> list[tuple[str, str]]:

@@ -40,7 +40,6 @@ from memorist.records import Scope
 from memorist.store.open import file_of
 from memorist.surfaces import places
 from memorist.text import toml
-from memorist.text.dates import READERS, reader_named
 from memorist.text.visible import quoted
 
 if TYPE_CHECKING:
@@ -66,7 +65,6 @@ class Settings:
     design: str
     embed: str
     embed_turns: str | None  # None: the same as `embed`, if that was set
-    dates: str
     rerank: str
     chat: str
     budget: int
@@ -454,11 +452,6 @@ def _kinds(key: str, value: object) -> Mapping[str, Kind]:
     return MappingProxyType(own_kinds(value))
 
 
-def _dates(key: str, value: Any) -> str:
-    reader_named(checks.one_of(value, key, tuple(READERS)))
-    return str(value)
-
-
 def _schedule(key: str, value: object) -> str:
     from memorist.upkeep import cron
 
@@ -499,7 +492,6 @@ CHECKS: dict[str, Callable[[str, Any], Any]] = {
     "design": _design,
     "embed": lambda _, value: checked_name(value),
     "embed_turns": lambda _, value: checked_name(value),
-    "dates": _dates,
     "rerank": lambda _, value: checked_reranker(value),
     "chat": lambda _, value: checked_chat(value),
     "budget": _tokens,
@@ -534,7 +526,6 @@ DEFAULTS = {
     "space": "default",
     "design": "balanced",
     "embed": DEFAULT,
-    "dates": "english",
     "rerank": "none",
     "chat": "none",
     "budget": 1500,

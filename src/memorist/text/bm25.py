@@ -1,10 +1,9 @@
 """BM25 as every store computes it: one pure function over a tiny view of an index.
 
 SQLite's own bm25() cannot be used: its N counts every shelf in the file, and it visits every row that holds any word of the
-query. Here a query is answered in two passes. First the rows of its rarest terms are read (common terms are not: they cost
-most and say least) and grouped by which of these terms they hold. Then the best few hundred rows are scored exactly, with all
-terms. Using only the six rarest terms loses nothing in quality (docs/LOG.md); these limits keep a query at a million memories
-from reading a million rows.
+query. Here the rows of the six rarest terms are read and grouped by which of these terms they hold (leaving out the others
+loses nothing, docs/LOG.md), and the best few hundred are scored exactly, with all terms. So a query at a million memories
+reads no million rows.
 """
 
 import math
@@ -108,34 +107,20 @@ def rank(terms: Sequence[str], index: Index, want: int) -> tuple[list[Scored], Y
     pool, candidates, holders = max(POOL, want), dict[int, str](), None
     for most, enough in ((MOST_ROWS, ENOUGH_ROWS), (total, total * MOST_TERMS)) if known else ():
         read: dict[str, Sequence[int]] = {}
-        for term in _worth_reading(known, frequency, most, enough):
+        for term in known[:MOST_TERMS]:  # the rarest, as long as they occur in few enough rows together
+            if read and sum(map(len, read.values())) + frequency[term] > enough:
+                break
             read[term] = index.holding(term, most)
         rows, candidates = _by_coverage(read, yardstick.weights, index), {}
         while len(candidates) < pool and (batch := list(islice(rows, pool))):  # a filter may exclude many
             candidates.update(index.contents(batch))
         complete = len(read) == len(known) and frequency[known[-1]] <= most
-        holders = _holders(read, complete, index)
+        if complete and sum(map(len, read.values())) <= MOST_NAMED:
+            holders = frozenset([row // index.of_one for rows in read.values() for row in rows])
         if complete or len(candidates) >= pool:  # otherwise a filter left too few, and now every row counts
             break
     scored = yardstick.scores(dict(islice(candidates.items(), pool)))
     return sorted(scored, reverse=True)[:want], replace(yardstick, holders=holders)
-
-
-def _holders(read: Mapping[str, Sequence[int]], complete: bool, index: Index) -> frozenset[int] | None:
-    """The records of these rows, if they are all that hold a term, and few."""
-    few = complete and sum(map(len, read.values())) <= MOST_NAMED
-    of_one = index.of_one
-    return frozenset([row // of_one for rows in read.values() for row in rows]) if few else None
-
-
-def _worth_reading(known: Sequence[str], frequency: Mapping[str, int], most: int, enough: int) -> Iterator[str]:
-    """The rarest terms, as long as they occur in few enough rows together; at least one of them."""
-    rows = 0
-    for term in known[:MOST_TERMS]:
-        if rows and rows + frequency[term] > enough:
-            return
-        rows += min(frequency[term], most)
-        yield term
 
 
 def scores(yardstick: Yardstick, index: Index, rows: Mapping[int, str]) -> dict[int, float]:
@@ -160,7 +145,14 @@ def _by_coverage(read: Mapping[str, Sequence[int]], weight: Mapping[str, float],
     Most rows hold only one of the terms; they come from the index in order and are never sorted, or even examined, unless
     needed.
     """
-    several = _of_several(list(read.values()))
+    sets = [set(rows) for rows in list(read.values())[:-1]]
+    sets.append(set[int]().union(*sets).intersection(list(read.values())[-1]))  # the longest is only iterated
+    several = dict.fromkeys(
+        {row for place, rows in enumerate(sets) for others in sets[:place] for row in rows & others}, 0
+    )
+    for bit, rows in enumerate(sets):  # the rows that hold several of the terms, and which: one bit per term
+        for row in several.keys() & rows:
+            several[row] |= 1 << bit
     groups: dict[int, list[int]] = {}
     for row, mask in several.items():
         groups.setdefault(mask, []).append(row)
@@ -174,16 +166,3 @@ def _by_coverage(read: Mapping[str, Sequence[int]], weight: Mapping[str, float],
             times = taken[record] = taken.get(record, 0) + 1
             if times <= ROWS_OF_ONE:
                 yield row
-
-
-def _of_several(held: Sequence[Sequence[int]]) -> dict[int, int]:
-    """The rows that hold several of the terms, and which: one bit per term."""
-    sets = [set(rows) for rows in held[:-1]]
-    # The longest is only iterated, never turned into a set.
-    sets.append(set[int]().union(*sets).intersection(held[-1]))
-    several = {row for place, rows in enumerate(sets) for others in sets[:place] for row in rows & others}
-    masks = dict.fromkeys(several, 0)
-    for bit, rows in enumerate(sets):
-        for row in several & rows:
-            masks[row] |= 1 << bit
-    return masks

@@ -38,13 +38,9 @@ class Expression:
         with inside:
             return self._re2.search(data)
 
-    def match(self, data: bytes) -> Any:
+    def match(self, data: bytes, whole: bool = False) -> Any:
         with inside:
-            return self._re2.match(data)
-
-    def fullmatch(self, data: bytes) -> Any:
-        with inside:
-            return self._re2.fullmatch(data)
+            return self._re2.fullmatch(data) if whole else self._re2.match(data)
 
     def finditer(self, data: bytes, start: int = 0) -> Iterator[Any]:
         matches = self._re2.finditer(data, start)

@@ -1,7 +1,5 @@
 """Text that a person marked as private, between <private> and </private>: it is kept nowhere, in whatever part of a message it
-is.
-
-Marks may be nested, begin in one block of a message and end in another, and occur in the arguments of a tool call. A mark
+is. Marks may be nested, begin in one block of a message and end in another, and occur in the arguments of a tool call. A mark
 without an end hides the rest of its message.
 """
 
@@ -43,10 +41,7 @@ def public_message(message: Mapping[str, Any]) -> dict[str, Any]:
 class _Reader:
     """Goes through a message in order, and counts the open marks."""
 
-    __slots__ = ("open",)
-
-    def __init__(self) -> None:
-        self.open = 0
+    open = 0
 
     def text(self, text: str) -> str:
         kept, start = list[str](), 0
@@ -63,28 +58,26 @@ class _Reader:
         """What was said: a text, or blocks; a block that is not text is dropped if it begins while a mark is open."""
         if not isinstance(value, list):
             return self.value(value)
-        hidden = [(self.open > 0, self._block(block)) for block in value]
-        return [block for inside, block in hidden if not inside or _is_text(block)]
+        kept = []
+        for block in value:
+            hidden = self.open > 0
+            said = self.value(block, inside=self.content) if isinstance(block, Mapping) else self.value(block)
+            if not hidden or isinstance(said, str) or (isinstance(said, Mapping) and isinstance(said.get("text"), str)):
+                kept.append(said)
+        return kept
 
-    def _block(self, block: Any) -> Any:
-        if not isinstance(block, Mapping):
-            return self.value(block)
-        return {name: self._member(name, each) for name, each in block.items()}
-
-    def _member(self, name: Any, value: Any) -> Any:
-        if name in _SHAPE and isinstance(value, str) and not _MARK.search(value):
-            return value
-        return self.content(value) if name == "content" else self.value(value)
-
-    def value(self, value: Any) -> Any:
+    def value(self, value: Any, inside: Any = None) -> Any:
+        """Any value; of a block, with what identifies it, and `inside` for its own content."""
         if isinstance(value, str):
             return self.text(value)
         if isinstance(value, list | tuple):
             return [self.value(each) for each in value]
-        if isinstance(value, Mapping):
+        if not isinstance(value, Mapping):
+            return None if self.open else value
+        if inside is None:
             return {self.value(name): self.value(each) for name, each in value.items()}
-        return None if self.open else value
-
-
-def _is_text(block: Any) -> bool:
-    return isinstance(block, str) or (isinstance(block, Mapping) and isinstance(block.get("text"), str))
+        block = {}
+        for name, each in value.items():
+            identifies = name in _SHAPE and isinstance(each, str) and not _MARK.search(each)
+            block[name] = each if identifies else inside(each) if name == "content" else self.value(each)
+        return block

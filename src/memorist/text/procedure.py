@@ -7,7 +7,7 @@ The text of the memory says what it is for; steps are shown in order, prerequisi
 `trigger` is accepted as `triggers` with one text.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
 from memorist.errors import Invalid
@@ -51,10 +51,12 @@ class Procedure:
 def structured(data: Mapping[str, Any], kind: str) -> Mapping[str, Any]:
     """The data of a memory of that kind, after checking its meaningful parts: triggers, and the parts of a procedure."""
     if kind == PROCEDURE and "trigger" in data:
-        given = data["trigger"]
-        some = [given] if isinstance(given, str) else given
-        told = [*_listed(some, "trigger"), *_listed(data.get(TRIGGERS, ()), TRIGGERS)]
-        data = {**{name: value for name, value in data.items() if name != "trigger"}, TRIGGERS: told}
+        one = data["trigger"]
+        named = [[one] if isinstance(one, str) else one, data.get(TRIGGERS, ())]
+        for given, what in zip(named, ("trigger", TRIGGERS), strict=True):
+            if not isinstance(given, list | tuple):
+                raise Invalid(f"{what} must be a text or a list of texts, not {quoted(given)}")
+        data = {**{name: value for name, value in data.items() if name != "trigger"}, TRIGGERS: [*named[0], *named[1]]}
     if TRIGGERS in data:
         data = {**data, TRIGGERS: checked(data[TRIGGERS])}
     if kind == PROCEDURE and any(part in data for part in PARTS_OF_PROCEDURE):
@@ -74,31 +76,21 @@ def procedure_of(data: Mapping[str, Any], kind: str) -> Procedure | None:
     return Procedure(data.get("name"), steps, prerequisites, warnings)
 
 
-def _listed(given: Any, what: str) -> Sequence[Any]:
-    if not isinstance(given, list | tuple):
-        raise Invalid(f"{what} must be a text or a list of texts, not {quoted(given)}")
-    return given
-
-
 def _must_be_procedure(data: Mapping[str, Any]) -> None:
     if not data.get("steps"):
         raise Invalid("a procedure has steps: a list of texts, in their order")
+    texts = [] if data.get("name") is None else [(data["name"], "the name of a procedure", LONGEST_PROCEDURE_NAME)]
     for part in PARTS_OF_PROCEDURE:
         given = data.get(part) or ()
-        if not isinstance(given, list | tuple) or not all(isinstance(each, str) for each in given):
+        if not isinstance(given, list | tuple):
             raise Invalid(f"the {part} of a procedure must be a list of texts, not {quoted(given)}")
         if len(given) > MOST_STEPS:
             raise Invalid(f"a procedure has {len(given):,} {part}; {MOST_STEPS} are allowed: make two of it")
-        for place, each in enumerate(given, 1):
-            _must_be_text(each, f"number {place} of the {part} of a procedure", LONGEST_STEP)
-    if data.get("name") is not None:
-        _must_be_text(data["name"], "the name of a procedure", LONGEST_PROCEDURE_NAME)
-
-
-def _must_be_text(given: object, what: str, longest: int) -> None:
-    if not isinstance(given, str) or not given.strip():
-        raise Invalid(f"{what} must be a text, not {quoted(given)}")
-    if len(given) > longest:
-        raise Invalid(f"{what} has {len(given):,} characters; {longest:,} are allowed")
-    if bad := flaw(given):
-        raise Invalid(f"{what} holds {bad}; remove it")
+        texts += [(each, f"number {at} of the {part} of a procedure", LONGEST_STEP) for at, each in enumerate(given, 1)]
+    for text, what, longest in texts:
+        if not isinstance(text, str) or not text.strip():
+            raise Invalid(f"{what} must be a text, not {quoted(text)}")
+        if len(text) > longest:
+            raise Invalid(f"{what} has {len(text):,} characters; {longest:,} are allowed")
+        if bad := flaw(text):
+            raise Invalid(f"{what} holds {bad}; remove it")

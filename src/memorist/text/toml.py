@@ -1,4 +1,4 @@
-"""The user's TOML files: small, UTF-8, and an error names the file and the line."""
+"""TOML files: small, UTF-8, and an error names the file and the line."""
 
 import json
 from collections.abc import Mapping
@@ -31,25 +31,11 @@ def load(file: Path, what: str) -> dict[str, Any]:
     """The whole file, which must be there."""
     try:
         place = file.expanduser()
-        text = read(place, place.stat().st_size, what)
-    except Invalid:
-        raise
+        return parse(read(place, place.stat().st_size, what), file)
     except (OSError, ValueError, RuntimeError) as problem:  # no file, no UTF-8, an impossible file name, no such home
+        if isinstance(problem, Invalid):
+            raise
         raise Invalid(f"{file} cannot be read: {problem}; make it a readable UTF-8 file") from problem
-    return parse(text, file)
-
-
-def weights(file: Path) -> dict[str, dict[str, float]]:
-    """The tables of a file of ours that contains only numbers: importing a parser for such plain lines costs a cold start 10
-    ms."""
-    found: dict[str, dict[str, float]] = {}
-    for line in file.read_text(encoding="utf-8").splitlines():
-        if line.startswith("["):
-            table = found.setdefault(line.strip("[]"), {})
-        elif "=" in line and not line.startswith("#"):
-            name, _, weight = line.partition("=")
-            table[name.strip()] = float(weight)
-    return found
 
 
 def written(value: object) -> str:

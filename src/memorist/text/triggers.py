@@ -9,14 +9,15 @@ without these checks, such as an import, is checked again when it is read, and w
 """
 
 from collections.abc import Iterable, Mapping
-from functools import cache, lru_cache
+from functools import lru_cache
 from typing import Any
 
 from memorist.errors import Invalid
 from memorist.lazy import dataclass
 from memorist.text.linear import Expression, Unusable
 from memorist.text.patterns import regex
-from memorist.text.twins import claim_of, normalised
+from memorist.text.restated import statement
+from memorist.text.twins import normalised
 from memorist.text.visible import flaw, quoted
 
 TRIGGERS = "triggers"  # the key in a memory's data
@@ -29,23 +30,10 @@ LONGEST_CONTEXT = 100_000  # characters of a text in which words are searched fo
 LONGEST_FOR_PATTERNS = 20_000  # the same for patterns
 TOO_MANY_FIT = 0.25  # share of the ordinary texts below; what fits more of them fits nearly anything
 ORDINARY = (
-    "Which database does staging use?",
-    "thanks, that works",
-    "Please fix the failing test in the parser.",
-    "When is Anna's birthday?",
-    "Wo liegt der Schlüssel für den Keller?",
-    "def main(): return 0",
-    "Let's have lunch at 12:30 on Friday",
-    "¿Cuándo llega el tren?",
-    "The deploy took 14 minutes yesterday",
-    "git push origin main",
-    "What did we decide about the login page, and why?",
-    "ok",
-    "SELECT name FROM users WHERE id = 7;",
-    "明日の会議は何時ですか",
-    "I would like a summary of this mail.",
-    "Error: cannot open file 'data.csv'",
-)
+    "Which database does staging use?", "thanks, that works", "Please fix the failing test in the parser.", "ok",
+    "Wo liegt der Schlüssel für den Keller?", "def main(): return 0", "When is Anna's birthday?", "明日の会議は何時ですか",
+    "¿Cuándo llega el tren?", "The deploy took 14 minutes yesterday", "git push origin main", "Error: cannot open 'data.csv'",
+)  # fmt: skip
 _WORD = regex(r"\w+")
 
 
@@ -108,6 +96,12 @@ def usable(said: tuple[str, ...]) -> tuple[Trigger, ...]:
     return tuple(_trigger(each.strip()) for each in said if _problem(each) is None)
 
 
+def is_pattern(said: str) -> bool:
+    """Whether it is a pattern between slashes, not words."""
+    said = said.strip()
+    return len(said) > 1 and said[0] == said[-1] == "/"
+
+
 def _problem(said: object) -> str | None:
     """Why it cannot be a trigger."""
     if not isinstance(said, str) or not said.strip() or flaw(said):
@@ -116,19 +110,7 @@ def _problem(said: object) -> str | None:
     if len(said) > LONGEST_TRIGGER:
         return f"has {len(said):,} characters; {LONGEST_TRIGGER} are allowed"
     if not is_pattern(said):
-        return None if claim_of(said).words else "stands in nearly any text; name what has to occur"
-    return _flaw_of(said)
-
-
-def is_pattern(said: str) -> bool:
-    """Whether it is a pattern between slashes, not words."""
-    said = said.strip()
-    return len(said) > 1 and said[0] == said[-1] == "/"
-
-
-@lru_cache(maxsize=1 << 10)
-def _flaw_of(said: str) -> str | None:
-    """What is wrong with a pattern."""
+        return None if statement(said).words else "stands in nearly any text; name what has to occur"
     try:
         pattern = _compiled(said[1:-1])
     except Unusable as problem:
@@ -148,19 +130,12 @@ def _compiled(pattern: str) -> Expression:
     return Expression(pattern.encode(), utf8=True, never_capture=True, case_sensitive=False, max_mem=PATTERN_MEMORY)
 
 
-@cache
-def _spaced(letter: str) -> bool:
-    """Whether words in this letter's script have blanks between them; Chinese, Japanese and Thai words are found anywhere."""
-    return letter.isalnum() and not ("\u0e00" <= letter <= "\u0eff" or "\u3040" <= letter <= "\u9fff")
-
-
 def _trigger(said: str) -> Trigger:
     if is_pattern(said):
         return Trigger(said, pattern=_compiled(said[1:-1]))
     words = normalised(said)
     found = _WORD.findall(words)
-    whole = bool(found) and all(map(_spaced, found[0]))
-    return Trigger(said, words, found[0] if whole else "")
+    return Trigger(said, words, found[0] if found and all(map(_continues, found[0])) else "")
 
 
 def _stands_alone(words: str, text: str) -> bool:
@@ -168,13 +143,18 @@ def _stands_alone(words: str, text: str) -> bool:
     start = text.find(words)
     while start >= 0:
         end = start + len(words)
-        before, after = text[start - 1 : start], text[end : end + 1]
-        if not (_joins(before) and _spaced(words[0])) and not (_joins(after) and _spaced(words[-1])):
+        longer = (_continues(text[start - 1 : start]) and _continues(words[0])) or (
+            _continues(text[end : end + 1]) and _continues(words[-1])
+        )
+        if not longer:
             return True
         start = text.find(words, start + 1)
     return False
 
 
-def _joins(letter: str) -> bool:
-    """Whether the letter continues a word."""
-    return letter == "_" or (bool(letter) and _spaced(letter))
+def _continues(letter: str) -> bool:
+    """Whether the letter can continue a word; Chinese, Japanese and Thai words have no blanks around them, and are found
+    anywhere."""
+    return letter == "_" or (
+        letter.isalnum() and not ("\u0e00" <= letter <= "\u0eff" or "\u3040" <= letter <= "\u9fff")
+    )

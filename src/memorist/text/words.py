@@ -6,8 +6,7 @@ here, and FTS5 is given tokens that its `ascii` tokenizer must leave whole: [a-z
 A joined name gives one whole token, its joints replaced by a non-ASCII stand-in, plus its parts; exact
 names rank high that way and parts stay findable. Scripts without spaces give single characters and pairs.
 Index and query are cut by the same code. They differ in two points only: a query leaves out stop words
-(the English ones, and those of the language it is asked in, see `function_words.py`), and it asks for the
-pairs of a run instead of also asking for each character.
+(English ones, and German ones if it is German), and it asks for the pairs of a run, not for each character.
 """
 
 from __future__ import annotations
@@ -16,17 +15,18 @@ import threading
 import unicodedata
 from collections.abc import Iterator
 from functools import lru_cache
+from itertools import zip_longest
 
 import Stemmer  # type: ignore[import-not-found]
 
-from memorist.text.function_words import evidence, is_function_word, leading
+from memorist.text.function_words import GERMAN, GERMAN_LEADS, evidence
 from memorist.text.patterns import regex
 
 JOINT = "·"  # never survives folding, so no text can forge a joined token
 SIGNS = {"": "", "++": "⁺⁺", "#": "♯"}
 LONGEST_TERM = 64
 LONGEST_QUERY = 8192
-TELL_LANGUAGE = 64  # words of a query that show its language
+TELL_LANGUAGE = 64  # words of a query that show whether it is German
 
 # Words in these ranges have no spaces around them (or, in Korean, include particles).
 _RUNS = (
@@ -56,7 +56,7 @@ _PIECE = regex(
 )
 _WORDS = regex(_word_of(_LETTER))
 _LETTERS = regex(rf"[{_RUNS}]++|{_LETTER}++")
-# The same for ASCII: compiling the above takes a twentieth of the time of a command that runs one query.
+# The same for ASCII: compiling the above takes 34 ms, these 0.4.
 _ASCII_PIECE = regex(_name_of(_ASCII_LETTER))
 _ASCII_WORDS = regex(_word_of(_ASCII_LETTER))
 _ASCII_LETTERS = regex(f"{_ASCII_LETTER}+")
@@ -65,6 +65,7 @@ _PLAIN_PICTURE = regex(f"[{_PICTURES}]")
 _NUMBERED = regex(r"[A-Za-z]+|[0-9]+")
 _HUMPS = regex(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+")
 _ACRONYMS = regex(r"[A-Z]{2,}s")
+_DROPPED = ((0x300, 0x36F), (0xFE00, 0xFE0F), (0xE0100, 0xE01EF), (0x1F3FB, 0x1F3FF))  # accents, variants, skin tones
 _CLITICS = frozenset({"s", "ll", "re", "ve", "d", "m"})
 
 STOP_WORDS = frozenset(
@@ -84,22 +85,15 @@ class _Alphabet(dict[int, str]):
     """What each character becomes once text is decomposed; filled as characters are met."""
 
     def __missing__(self, code: int) -> str:
-        kept = _kept(code)
-        if unicodedata.category(chr(code)) not in ("Cn", "Co", "Cs"):  # otherwise hostile text could fill it
+        char, kind = chr(code), unicodedata.category(chr(code))
+        kept = char if code < 0x80 or kind[0] in "LMN" or _PLAIN_PICTURE.match(char) else " "
+        if kind == "Nd":
+            kept = str(unicodedata.decimal(char))
+        if kind in ("Cf", "Me") or any(first <= code <= last for first, last in _DROPPED):
+            kept = ""
+        if kind not in ("Cn", "Co", "Cs"):  # otherwise hostile text could fill it
             self[code] = kept
         return kept
-
-
-def _kept(code: int) -> str:
-    char, kind = chr(code), unicodedata.category(chr(code))
-    if code < 0x80:
-        return char
-    invisible = kind in ("Cf", "Me") or 0xFE00 <= code <= 0xFE0F or 0xE0100 <= code <= 0xE01EF
-    if invisible or 0x300 <= code <= 0x36F or 0x1F3FB <= code <= 0x1F3FF:  # accents; skin tones
-        return ""
-    if kind == "Nd":
-        return str(unicodedata.decimal(char))
-    return char if kind[0] in "LMN" or _PLAIN_PICTURE.match(char) else " "
 
 
 # Letters that Unicode does not decompose but that people type without their stroke, and apostrophes.
@@ -119,7 +113,7 @@ def terms(text: str) -> list[str]:
     """
     found: list[str] = []
     for raw in text.split():
-        found += _indexed(raw) if len(raw) <= LONGEST_TERM else _tokens(raw)
+        found += _indexed(raw) if len(raw) <= LONGEST_TERM else (token for token, _ in _read(raw, asking=False))
     return found
 
 
@@ -158,25 +152,24 @@ def plain_words(text: str) -> list[str]:
 
 def _asked(text: str) -> Iterator[tuple[str, bool]]:
     """The tokens of a query in order, and whether each is a stop word in it."""
-    said = text[:LONGEST_QUERY].split()
-    languages = leading(sum([_telling(raw) for raw in said[:TELL_LANGUAGE] if len(raw) <= LONGEST_TERM]))
-    for raw in said:
-        yield from _asked_before(raw, languages) if len(raw) <= LONGEST_TERM else _read(raw, True, languages)
+    pieces = text[:LONGEST_QUERY].split()
+    german = sum(_speaks_german(raw) for raw in pieces[:TELL_LANGUAGE] if len(raw) <= LONGEST_TERM) >= GERMAN_LEADS
+    for raw in pieces:
+        yield from _cached(raw, german) if len(raw) <= LONGEST_TERM else _read(raw, True, german)
 
 
 @lru_cache(maxsize=1 << 12)
-def _asked_before(raw: str, languages: int) -> tuple[tuple[str, bool], ...]:
-    """Cached, since queries consist of the same few words again and again."""
-    return tuple(_read(raw, True, languages))
+def _cached(raw: str, german: bool) -> tuple[tuple[str, bool], ...]:
+    """Queries consist of the same few words again and again."""
+    return tuple(_read(raw, True, german))
 
 
 @lru_cache(maxsize=1 << 12)
-def _telling(raw: str) -> int:
+def _speaks_german(raw: str) -> int:
     """What a piece without whitespace says about the language of the query."""
     folded = _folded(raw)
-    found = (_ASCII_LETTERS if folded.isascii() else _LETTERS).findall(folded)
-    words = [word.casefold() for word in found if not _in_capitals(word)]
-    return sum(evidence(word, word in STOP_WORDS) for word in words)
+    words = (_ASCII_LETTERS if folded.isascii() else _LETTERS).findall(folded)
+    return sum(evidence(word.casefold(), word.casefold() in STOP_WORDS) for word in words if not _in_capitals(word))
 
 
 @lru_cache(maxsize=1 << 16)
@@ -184,23 +177,36 @@ def _indexed(raw: str) -> tuple[str, ...]:
     word = raw.strip(",;:!?\"'()").rstrip(".")
     if word.isascii() and word.isalpha() and word[1:].islower():  # four of five English words
         return (_stem(word.lower()),)
-    return _tokens(raw)
-
-
-def _tokens(raw: str) -> tuple[str, ...]:
     return tuple(token for token, _ in _read(raw, asking=False))
 
 
-def _read(raw: str, asking: bool, languages: int = 0) -> Iterator[tuple[str, bool]]:
-    """Every token of one stretch without whitespace, and whether it is a stop word, in English or one of these languages."""
+def _read(raw: str, asking: bool, german: bool = False) -> Iterator[tuple[str, bool]]:
+    """Every token of one stretch without whitespace, and whether it is a stop word.
+
+    Of words joined by - _ . / @ : and the like it is the whole first, then each step of a path, then each word: people remember
+    main.py and example.com of src/app/main.py and user@example.com.
+    """
     folded = _folded(raw)
     for piece in (_ASCII_PIECE if folded.isascii() else _PIECE).finditer(folded):
         if piece.lastgroup == "run":
-            yield from ((token, False) for token in _grams(piece[0], asking))
-        elif piece.lastgroup == "picture":
+            run = piece[0]
+            pairs = [run[at : at + 2] for at in range(len(run) - 1)]
+            singles = () if asking and pairs else run
+            yield from ((token, False) for pair in zip_longest(singles, pairs) for token in pair if token)
+            continue
+        if piece.lastgroup == "picture":
             yield piece[0], False
-        else:
-            yield from _name(piece["name"], piece["dot"] is not None, languages)
+            continue
+        steps = [(_ASCII_WORDS if step.isascii() else _WORDS).findall(step) for step in _STEPS.split(piece["name"])]
+        words = [word for step in steps for word in step]
+        for joined in [words, *steps] if len(steps) > 1 else steps:
+            whole = JOINT.join(map(_lower, joined)) if 1 < len(joined) <= LONGEST_TERM else ""
+            if 0 < len(whole) <= LONGEST_TERM:
+                yield whole, german and all(_is_idle(word, german) for word in joined)
+        if piece["dot"] is not None and len(words[0]) < LONGEST_TERM:
+            yield JOINT + _lower(words[0]), False
+        for word in words:
+            yield from _word(word, german)
 
 
 def _folded(raw: str) -> str:
@@ -210,67 +216,23 @@ def _folded(raw: str) -> str:
     return unicodedata.normalize("NFC", decomposed.translate(_ALPHABET))
 
 
-def _grams(run: str, asking: bool) -> Iterator[str]:
-    if asking and len(run) > 1:
-        yield from (run[at : at + 2] for at in range(len(run) - 1))
-        return
-    for at, char in enumerate(run):
-        yield char
-        if at + 1 < len(run):
-            yield run[at : at + 2]
-
-
-def _name(name: str, dotted: bool, languages: int) -> Iterator[tuple[str, bool]]:
-    """A word, or words joined by - _ . / @ : and the like: the whole first, then each step of a path, then each word.
-
-    The steps are there for src/app/main.py and user@example.com, of which people remember main.py and example.com.
-    """
-    steps = [(_ASCII_WORDS if step.isascii() else _WORDS).findall(step) for step in _STEPS.split(name)]
-    words = [word for step in steps for word in step]
-    for joined in [words, *steps] if len(steps) > 1 else steps:
-        whole = JOINT.join(map(_lower, joined)) if 1 < len(joined) <= LONGEST_TERM else ""
-        if 0 < len(whole) <= LONGEST_TERM:
-            yield whole, bool(languages) and all(_idle(word, languages) for word in joined)
-    if dotted and len(words[0]) < LONGEST_TERM:
-        yield JOINT + _lower(words[0]), False
-    for word in words:
-        yield from _word(word, languages)
-
-
-def _word(word: str, languages: int) -> Iterator[tuple[str, bool]]:
+def _word(word: str, german: bool) -> Iterator[tuple[str, bool]]:
+    """The word itself with its sign, without it, and what it is made of."""
     bare, sign = _bare(word)
     if sign and len(bare) < LONGEST_TERM - 1:
         yield _lower(word), False
     parts = [] if "'" in word else _parts(bare)
     after = word.find("'") if len(bare) > 4 else 0  # l'école and O'Brien: also école, brien
     if len(bare) <= LONGEST_TERM or not parts:
-        token, stop = _term(bare, languages)
-        yield token, stop or _elides(word, 0 < after <= 2, languages)
-    if 0 < after <= 2:
-        yield _term(bare[after:], languages)
-    yield from (_term(part, languages) for part in parts)
+        yield _stem(bare.casefold()[:LONGEST_TERM]), _is_idle(bare, german)
+    for part in [bare[after:]] * (0 < after <= 2) + parts:
+        yield _stem(part.casefold()[:LONGEST_TERM]), _is_idle(part, german)
 
 
-def _elides(word: str, apart: bool, languages: int) -> bool:
-    """Whether a word with an apostrophe adds nothing: c'est, and l'école where école is looked for apart."""
-    head, apostrophe, _ = word.partition("'")
-    return languages > 0 and apostrophe != "" and _idle(head if apart else word, languages)
-
-
-def _term(word: str, languages: int) -> tuple[str, bool]:
-    """The token of one plain word."""
+def _is_idle(word: str, german: bool) -> bool:
+    """Whether a word is a stop word."""
     lower = word.casefold()
-    return _stem(lower[:LONGEST_TERM]), _idle(word, languages)
-
-
-def _idle(word: str, languages: int) -> bool:
-    """Whether a word is a stop word; one with an apostrophe if all its parts are."""
-    if _in_capitals(word):
-        return False
-    lower = word.casefold()
-    if lower in STOP_WORDS:
-        return True
-    return languages > 0 and all(is_function_word(part, languages) for part in lower.split("'"))
+    return (lower in STOP_WORDS or (german and lower in GERMAN)) and not _in_capitals(word)
 
 
 def _in_capitals(word: str) -> bool:
@@ -337,36 +299,33 @@ def chunks(text: str, size: int = 1000) -> list[tuple[int, int]]:
         raise ValueError(f"a chunk needs at least one character, not {size}")
     spans, start = [], 0
     while len(text) - start > size:
-        end = whole_character(text, start, start + _cut(text[start : start + size]))
+        window, end = text[start : start + size], size
+        for pattern, least in (
+            (_PARAGRAPH, size // 2),
+            (_SENTENCE, size // 2),
+            (_SPACE, 0),
+        ):  # earlier, it leaves a crumb
+            ends = [match.end() for match in pattern.finditer(window, least)]
+            if ends:
+                end = ends[-1]
+                break
+        end = whole_character(text, start, start + end)
         spans.append((start, end))
         start = end
     return [*spans, (start, len(text))]
 
 
-def _cut(window: str) -> int:
-    half = len(window) // 2  # a paragraph break nearer the front would leave a crumb
-    for pattern, least in ((_PARAGRAPH, half), (_SENTENCE, half), (_SPACE, 0)):
-        ends = [match.end() for match in pattern.finditer(window, least)]
-        if ends:
-            return ends[-1]
-    return len(window)
-
-
 def whole_character(text: str, start: int, end: int) -> int:
     """The nearest place at or before `end` that splits no character; `end` itself if there is none."""
     at = end
-    while at > start and _sticks(text, start, at):
+    while at > start:
+        before, after = text[at - 1], text[at]
+        letters = 0  # flags are pairs of regional letters
+        while at - letters > start and "\U0001f1e6" <= text[at - letters - 1] <= "\U0001f1ff":
+            letters += 1
+        joined = "\u200d" in (before, after) or before + after == "\r\n" or "\U0001f3fb" <= after <= "\U0001f3ff"
+        flag = letters % 2 == 1 and "\U0001f1e6" <= after <= "\U0001f1ff"
+        if not (joined or flag or unicodedata.category(after)[0] == "M"):
+            return at
         at -= 1
-    return at if at > start else end
-
-
-def _sticks(text: str, start: int, at: int) -> bool:
-    before, after = text[at - 1], text[at]
-    if "\u200d" in (before, after) or before + after == "\r\n":
-        return True
-    if unicodedata.category(after)[0] == "M" or "\U0001f3fb" <= after <= "\U0001f3ff":
-        return True
-    letters = 0  # flags are pairs of regional letters
-    while at - letters > start and "\U0001f1e6" <= text[at - letters - 1] <= "\U0001f1ff":
-        letters += 1
-    return letters % 2 == 1 and "\U0001f1e6" <= after <= "\U0001f1ff"
+    return end

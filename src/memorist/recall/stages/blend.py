@@ -54,7 +54,7 @@ MIX = Path(__file__).parents[1] / "mix.toml"
 def mix() -> Mix:
     """The fitted weights: one table for each voice, including the weights common to all, and one for the standing and one for
     the chance of each group of voices."""
-    fitted = toml.weights(MIX)
+    fitted = toml.load(MIX, "weights")
     none = {name: 0.0 for voice in VOICES for name in fitted[voice]}
     return {**fitted, **{voice: {**none, **fitted["all"], **fitted[voice]} for voice in VOICES}}
 

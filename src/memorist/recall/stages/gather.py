@@ -22,14 +22,15 @@ from memorist.recall.stages.words import SHORTEST_FUZZY, meant_by
 from memorist.store.nouns import Fact, Generation, Near
 from memorist.store.where import Where
 from memorist.text.bm25 import Found, Yardstick
+from memorist.text.dates import spans
 from memorist.text.patterns import regex
 from memorist.text.question import (
     asked_role,
-    message_of,
     names_in,
     question_of,
     small_talk,
     speakers_in,
+    without_injected,
     without_names,
     without_urls,
 )
@@ -97,15 +98,15 @@ class Recognise:
         said = search.asked.text
         known = tools.store.speakers(search.shelves, MOST_SPEAKERS)
         speakers, bare = _spoken_of(said, known) if 0 < len(known) < MOST_SPEAKERS else ((), said)
-        times = tools.times(said, search.moment or search.now)
-        bare, terms, alone = timed(bare, times.spans, search)
+        times = tuple(spans(said, search.moment or search.now))
+        bare, terms, alone = timed(bare, times, search)
         layers = {shelf.layer for shelf in search.shelves}
         meant = _meant(search.query if bare == said else bare, bare)
         told, late = tools.meaning.in_time(meant, search.left(), layers) if tells_something(bare) else ([], None)
         vectors = tuple(filter(_tells, told))
-        named = ", ".join((*speakers, *[span.text for span in times.spans]))
-        note = "; ".join(filter(None, (named and f"recognised: {named}", times.note, late))) or None
-        asked = Asked(bare, speakers, times.spans, vectors, role=asked_role(said), alone=alone)
+        named = ", ".join((*speakers, *[span.text for span in times]))
+        note = "; ".join(filter(None, (named and f"recognised: {named}", late))) or None
+        asked = Asked(bare, speakers, times, vectors, role=asked_role(said), alone=alone)
         return search.but(asked=asked, terms=terms, note=note, notes=tuple(filter(None, [late])))
 
 
@@ -116,7 +117,7 @@ def _tells(told: "tuple[Generation, Floats]") -> bool:
 
 def _meant(said: str, bare: str) -> str:
     """The text to compare by meaning: the query with pasted text or, if that is too long, the bare query."""
-    whole = message_of(said[:LONGEST_QUERY])
+    whole = without_injected(said[:LONGEST_QUERY]) or said
     return _REPEATED.sub(r"\1", whole if len(whole) <= LONGEST_MESSAGE else bare[:LONGEST_MESSAGE])
 
 

@@ -15,7 +15,6 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
 from datetime import datetime
-from functools import lru_cache
 from math import isclose
 from typing import ClassVar
 
@@ -26,17 +25,8 @@ from memorist.recall.pipeline import Search, ordered
 from memorist.records import Hit, Record, Signal
 from memorist.store.protocol import Store
 from memorist.store.where import Order
-from memorist.text.twins import (
-    LONGEST_COMPARED,
-    MOST_COMPARED,
-    TRIGRAMS_SHARED,
-    Said,
-    claim_of,
-    jaccard,
-    normalised,
-    repeated,
-    trigrams,
-)  # fmt: skip
+from memorist.text.restated import MOST_COMPARED, earlier_duplicates, same_claim
+from memorist.text.twins import spelled_alike
 from memorist.worth import held_up, log_odds, logistic, vouched_for
 
 BEHIND = 0.98  # share of a hit's score given to those that must stand behind it
@@ -390,7 +380,7 @@ class SayOnce:
 
     def __call__(self, search: Search, tools: Tools) -> Search:
         best = sorted(ordered(search.hits), key=lambda hit: not vouched_for(hit.record))
-        twins = repeated((hit.record.text, hit.record.files) for hit in best)
+        twins = earlier_duplicates((hit.record.text, hit.record.files) for hit in best)
         lost = {
             hit.record.id: f"memory {best[twin].record.number} says nearly the same"
             for hit, twin in zip(best, twins, strict=True)
@@ -409,7 +399,7 @@ class Heard:
         self.lost: dict[str, str] = {}  # mere repetitions, and of what
         self._search, self._most = search, most
         self._doors: set[tuple[str, str]] = set()
-        self._said, self._saying = Said(), list[Record]()
+        self._saying = list[Record]()  # what they say, each content once
 
     @property
     def crowded(self) -> bool:
@@ -435,38 +425,18 @@ class Heard:
     def _said_before(self, record: Record) -> str | None:
         """Why it adds nothing to other unvouched hits; if it does add something, it is recorded as one of them, and the result
         is None."""
-        claim = claim_of(record.text)
-        place = self._said.find(claim)
-        other = self._saying[place] if place is not None else self._spelled_like(record)
-        if other is not None:
-            return f"memory {other.number} says nearly the same, and nobody vouches for either"
-        self._said.add(claim)
+        for other in self._saying[:MOST_COMPARED]:
+            # Usually another number or name is another claim, but from a machine it is the same voice.
+            machine = record.origin in MACHINES and record.origin == other.origin
+            if same_claim(record.text, other.text) or (machine and spelled_alike(record.text, other.text)):
+                return f"memory {other.number} says nearly the same, and nobody vouches for either"
         self._saying.append(record)
         return None
-
-    def _spelled_like(self, record: Record) -> Record | None:
-        """A record with mostly the same letters. Usually another number or name is another claim, but from a machine it is the
-        same voice."""
-        if record.origin not in MACHINES:
-            return None
-        others = [other for other in self._saying if other.origin == record.origin][:MOST_COMPARED]
-        return next((other for other in others if _spelled_alike(record.text, other.text)), None)
 
 
 def door_of(record: Record) -> tuple[str, str]:
     """Where it came in, as stamped by the engine."""
     return record.provenance.surface, record.origin
-
-
-def _spelled_alike(a: str, b: str) -> bool:
-    one, other = _trigrams(a[:LONGEST_COMPARED]), _trigrams(b[:LONGEST_COMPARED])
-    alike_in_size = min(len(one), len(other)) >= TRIGRAMS_SHARED * max(len(one), len(other))
-    return alike_in_size and jaccard(one, other) >= TRIGRAMS_SHARED
-
-
-@lru_cache(maxsize=256)
-def _trigrams(text: str) -> frozenset[str]:
-    return trigrams(normalised(text))
 
 
 def rescored(hit: Hit, score: float, name: str) -> Hit:

@@ -1,18 +1,15 @@
-"""What only conversations have: who is asked about, the time that is named, and corrections.
+"""What only conversations have: who is asked about, and the time that is named.
 
 "You" is the assistant and "I" the user, so a query for what you advised prefers an assistant's turns. A named day, week or
 month is a window: turns inside it are collected even if they share little with the query, and get a signal of their own,
 besides the one that fades (`when`). The words that name the time are then not searched for, and if hardly any others are left
 ("what did I do today?"), the time decides. If the same was asked before, the answer given then comes before that question,
-which has nothing but its words. Tool output comes after what people and assistants said. And what was corrected a moment later
-is never shown without saying so.
+which has nothing but its words. Tool output comes after what people and assistants said.
 """
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import replace
 from functools import cache
-from typing import ClassVar
 
 from memorist.design import Tools
 from memorist.kinds import TURNS
@@ -23,7 +20,6 @@ from memorist.recall.stages.weigh import weighed
 from memorist.records import Hit, Record, Signal
 from memorist.store.nouns import Fact
 from memorist.store.where import Order
-from memorist.text.corrections import corrects
 from memorist.text.dates import Span
 from memorist.text.words import query_terms, tells_something
 from memorist.text.words import terms as every_term
@@ -38,11 +34,9 @@ VAGUE = """do done happen happened happening go going went on up talk talked say
 chatted mention mentioned conversation day thing things stuff anything something plan planned made
 gemacht machen mache passiert geschehen los war besprochen gesprochen geredet erzählt gesagt worüber erlebt vor geplant
 unternommen"""
-NEXT = 3  # turns in which a correction is searched for
 ANSWERED_WITHIN = 12  # turns in which the answer to a question is searched for; tool calls and results come first
 SAME = 0.8  # the share of words that two queries must have in common
 MOST_ASKED = 3  # turns asking the same whose answers are looked for
-MOST_CORRECTED = 8  # best turns for which a correction is looked for; each costs a lookup of its neighbours
 
 
 def spoken(fact: Fact, asked: Asked, before: float = 0.0) -> list[tuple[str, float]]:
@@ -163,53 +157,10 @@ def _until(role: str | None, facts: Sequence[Fact]) -> Sequence[Fact]:
     return facts[: next((place for place, fact in enumerate(facts) if fact.role == role), len(facts))]
 
 
-@dataclass(frozen=True, slots=True)
-class Corrected:
-    """Puts the correction of a turn directly behind it; `why` names both."""
-
-    optional: ClassVar[bool] = True
-
-    def __call__(self, search: Search, tools: Tools) -> Search:
-        said = [hit for hit in search.hits if hit.record.kind == "turn"]
-        said = ordered(said)[: min(search.limit, MOST_CORRECTED)]
-        found = _corrections(said, search, tools) if said else {}
-        return _with_corrections(search, found) if found else search
-
-
-def _with_corrections(search: Search, found: Mapping[int, Record]) -> Search:
-    hits = {hit.record.number: hit for hit in search.hits}
-    for number, right in found.items():
-        hit = hits[number]
-        hits[number] = replace(hit, why={**hit.why, "corrected": 1.0})
-        known = hits.get(right.number)
-        if known is None or known.score < hit.score:
-            hits[right.number] = _beside(right, math.nextafter(hit.score, 0.0), "corrects")
-        else:
-            hits[right.number] = replace(known, why={**known.why, "corrects": 1.0})
-    pairs = ", ".join(f"[id:{right.number}] corrects [id:{number}]" for number, right in found.items())
-    return search.but(hits=tuple(hits.values()), note=pairs)
-
-
 def _beside(record: Record, score: float, because: str) -> Hit:
     """A turn as a hit that is as relevant as another one, which it corrects or answers."""
     odds = math.log(max(score, 1e-12) / max(1 - score, 1e-12))
     return Hit(record, score, {"relevance": score, because: 1.0}, (Signal(because, 1.0, 1.0, odds),))
-
-
-def _corrections(said: Sequence[Hit], search: Search, tools: Tools) -> dict[int, Record]:
-    """The correction of each of these turns that was corrected, by the turn's number."""
-    chains = _following([hit.record.number for hit in said], NEXT, search, tools)
-    spoke = {
-        number: [fact.number for fact in then if (fact.role, fact.speaker) == (first.role, first.speaker)]
-        for number, (first, *then) in chains.items()
-    }
-    held = _held(sorted({number for later in spoke.values() for number in later}), search, tools)
-    found = {}
-    for hit in said:
-        later = filter(None, map(held.get, spoke.get(hit.record.number, ())))
-        if right := _corrected_by(hit.record, later):
-            found[hit.record.number] = right
-    return found
 
 
 def _held(numbers: Sequence[int], search: Search, tools: Tools) -> dict[int, Record]:
@@ -231,17 +182,6 @@ def _following(numbers: Sequence[int], most: int, search: Search, tools: Tools) 
         for number, fact in latest.items():
             chains[number].append(fact)
     return chains
-
-
-def _corrected_by(said: Record, later: Iterable[Record]) -> Record | None:
-    """The last correction among what the same speaker said next. It must follow at once or share a term."""
-    found, at_once = None, True
-    for record in later:
-        if corrects(record.text) and (at_once or not _terms(said).isdisjoint(_terms(record))):
-            found = record
-        else:
-            at_once = False
-    return found
 
 
 def _terms(record: Record) -> set[str]:

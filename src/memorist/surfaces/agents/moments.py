@@ -9,31 +9,25 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from datetime import UTC, datetime
-from functools import cache
 from pathlib import Path
 from typing import Any
 
 from memorist import checks
 from memorist.design import STEADY, Design, Lane
 from memorist.errors import Conflict, Invalid, StoreUnavailable
-from memorist.kinds import MEMORY, TURNS
 from memorist.lazy import dataclass
 from memorist.memory import Memory
 from memorist.project import repository_root
 from memorist.prompt.context import Wish
 from memorist.prompt.modes import Profile
-from memorist.recall.pipeline import Query, scopes_of
 from memorist.records import Record
 from memorist.store import captures
-from memorist.store.nouns import RENDERED_AT_MOST, TRIED, Receipt, Shelf
-from memorist.store.where import Where
+from memorist.store.nouns import RENDERED_AT_MOST, TRIED, Receipt
 from memorist.surfaces import settings
 from memorist.surfaces.agents import problems
 from memorist.surfaces.agents.clients import Agent, Moment
-from memorist.text.german import in_english
 from memorist.text.question import small_talk
 from memorist.text.wishes import may_last
-from memorist.text.words import terms
 from memorist.worth import TYPED
 
 SURFACE = "hook"
@@ -216,9 +210,8 @@ def _told(memory: Memory, call: _Call) -> str:
             "passed_on": True,
         }
         limit = FEW if _knows_chances(memory.design) else None
-        asked = in_english(prompt, _holder(memory))
         memory._writer.generations.catch_up_later(EMBEDDING)
-        wish = replace(wish, query=asked, min_relevance=ENOUGH, further=FURTHER, limit=limit, where=where)
+        wish = replace(wish, query=prompt, min_relevance=ENOUGH, further=FURTHER, limit=limit, where=where)
     return memory._context(wish).text
 
 
@@ -229,20 +222,6 @@ def _asking(prompt: str) -> str:
     from memorist.remember.extract import without_typed  # its rules take a while to load
 
     return without_typed(prompt)
-
-
-def _holder(memory: Memory) -> Callable[[str], bool]:
-    """Tests whether a word occurs in anything that can answer a prompt: memories, and the turns that are searched when
-    no memory fits."""
-    access, store = memory.access, memory._tools.store
-
-    @cache
-    def shelves() -> list[Shelf]:  # most prompts are in English, and never get here
-        scopes = scopes_of(Query(""), access, memory._homes, memory.design, store)
-        homes = [(scope, home) for scope in scopes for home in access.homes_of(scope)]
-        return [Shelf(access.space, scope, layer, home) for scope, home in homes for layer in (MEMORY, TURNS)]
-
-    return lambda word: all(store.vocabulary(term, shelves(), Where(access), 1) == [term] for term in terms(word))
 
 
 def _captured(memory: Memory, call: _Call) -> None:
