@@ -27,7 +27,7 @@ FILES = modules(SRC)
 # Each floor is a line and may import from its own and from those above it. On a floor of several, see APART.
 FLOORS = """
 lazy strict_json unseen noun records kinds errors access project fork
-text worth redact folder
+text scoring redact folder
 store models
 checks design bus
 remember recall prompt

@@ -15,12 +15,12 @@ from memorist.designs import BALANCED, own
 from memorist.errors import Invalid
 from memorist.kinds import KINDS, Kind
 from memorist.records import Link, Report
+from memorist.scoring import QUARANTINE, proved, quarantine
 from memorist.store.nouns import Commit
 from memorist.store.where import Where
 from memorist.testing import START, MovableClock, a_record
 from memorist.upkeep.retain import Expire, Retain, Settle
 from memorist.upkeep.runner import jobs_of
-from memorist.worth import QUARANTINE, proved, quarantine
 
 
 def run(memory: Memory, job: Job, dry_run: bool = False) -> Report:

@@ -24,10 +24,10 @@ from memorist.designs import DESIGNS, NAME
 from memorist.errors import Invalid
 from memorist.recall.stages import blend, cascade, gather, judge, keep, lessons, newest, talk, triggered, weigh, words
 from memorist.remember.promotion import PRESETS
+from memorist.scoring import DECAYS, FACTORS
 from memorist.text import toml
 from memorist.text.visible import quoted
 from memorist.upkeep import clusters, practice, retain, sessions, stale, suggest, tidy, twins
-from memorist.worth import DECAYS, FACTORS
 
 FAMILIES = ("task", "session", "project", "user", "global")
 BEFORE = ("understand", "recognise", "learnt", "aliases", "widen")  # these work on the query, all others on hits

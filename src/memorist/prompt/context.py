@@ -40,13 +40,13 @@ from memorist.prompt.render import (
     when_of,
 )
 from memorist.records import Context, Hit, Recall, Record, new_id
+from memorist.scoring import held_up, vouched_for
 from memorist.store.nouns import Shelf
 from memorist.store.where import Order, Where
 from memorist.text.tokens import TokenCounter
 from memorist.text.twins import repeated
 from memorist.text.visible import quoted
 from memorist.text.words import query_terms
-from memorist.worth import held_up, vouched_for
 
 INJECTS = ("pull", "core", "push")
 PULLED = "this design puts nothing into a prompt by itself; ask with `recall`, or set `inject` to push"

@@ -17,9 +17,9 @@ from memorist.design import PINNED, STEADY, Budget, Lane
 from memorist.errors import Invalid
 from memorist.lazy import dataclass
 from memorist.prompt.render import Item
+from memorist.scoring import held_up
 from memorist.text.triggers import FIRED
 from memorist.text.visible import quoted
-from memorist.worth import held_up
 
 MOST_TOKENS = 10_000_000  # upper limit of a budget
 OF_THE_BEST = 0.25  # the best of a lane needs this fraction of the relevance that the others need

@@ -17,9 +17,9 @@ from memorist.models import pairs
 from memorist.recall.pipeline import Search, ordered
 from memorist.recall.stages.keep import not_believed, rescored
 from memorist.records import Hit, Record, Signal
+from memorist.scoring import held_up, log_odds, vouched_for
 from memorist.text.claims import claims, other_value, same_slot, slots_in
 from memorist.text.gist import TELLING_OF_CHANGE, gist, glance
-from memorist.worth import held_up, log_odds, vouched_for
 
 FAR = 4.0  # log-odds between an older hit and a newer one that fits far less
 WEAK = 2.5  # log-odds behind the best: hits further behind are beaten anyway

@@ -1,4 +1,4 @@
-"""Weighs each hit's relevance by what the record is worth today (`worth.py`), the files at hand, the kind asked for, and a
+"""Weighs each hit's relevance by what the record is worth today (`scoring.py`), the files at hand, the kind asked for, and a
 second opinion. Stages that only refine are skipped at a deadline. At the end, hits are weighed against one another: nothing is
 dropped because it contradicts something. Until a person resolves a conflict, both sides are shown and marked (what was stated
 last comes first: `newest.py`)."""
@@ -17,12 +17,12 @@ from memorist.kinds import LIKE
 from memorist.lazy import dataclass
 from memorist.recall.pipeline import Search, ordered
 from memorist.records import Hit, Signal
+from memorist.scoring import DECAYS, FACTORS, faded, logistic, reinforced, score
 from memorist.store.where import Where
 from memorist.text.injection import LABEL, suspect
 from memorist.text.patterns import regex
 from memorist.text.question import kinds_in
 from memorist.text.words import LONGEST_QUERY, terms
-from memorist.worth import DECAYS, FACTORS, faded, logistic, reinforced, score
 
 WORTH = 3.0  # weight of a factor's logarithm beside the signals: one full vote outweighs the noise between equals
 MOST_OVERLAPS = 5  # files that count; a memory about a hundred files is about none

@@ -17,19 +17,19 @@ from datetime import datetime, timedelta
 from functools import cache
 from typing import ClassVar
 
-from memorist import worth
+from memorist import scoring
 from memorist.design import Tools
 from memorist.kinds import KINDS
 from memorist.lazy import dataclass
 from memorist.recall.pipeline import Expansion, Search, found
 from memorist.recall.stages.labels import Labels, and_like, share, words_of
 from memorist.records import Hit, Record
+from memorist.scoring import FAINTEST, FURTHEST, faded, important, reinforced
 from memorist.store.choices import chosen
 from memorist.store.where import Where
 from memorist.text import bm25
 from memorist.text.twins import distance
 from memorist.text.words import chunks, query_terms, terms
-from memorist.worth import FAINTEST, FURTHEST, faded, important, reinforced
 
 Aliases = Mapping[str, tuple[str, ...]]
 USUAL: Aliases = {
@@ -251,7 +251,7 @@ def _overtaking(held: Mapping[int, tuple[Record, float]], least: float, lift: Li
 
 
 def _voted(record: Record, now: datetime) -> float:
-    return reinforced(worth.score(record.counters)) * faded(record.times.used or record.times.at, now)
+    return reinforced(scoring.score(record.counters)) * faded(record.times.used or record.times.at, now)
 
 
 def _less_doubted_or_fresher(level: float, search: Search) -> list[Where]:

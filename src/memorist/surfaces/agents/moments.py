@@ -24,6 +24,7 @@ from memorist.prompt.context import Wish
 from memorist.prompt.modes import Profile
 from memorist.recall.pipeline import Query, scopes_of
 from memorist.records import Record
+from memorist.scoring import TYPED
 from memorist.store import captures
 from memorist.store.nouns import RENDERED_AT_MOST, TRIED, Receipt, Shelf
 from memorist.store.where import Where
@@ -34,7 +35,6 @@ from memorist.text.german import in_english
 from memorist.text.question import small_talk
 from memorist.text.wishes import may_last
 from memorist.text.words import terms
-from memorist.worth import TYPED
 
 SURFACE = "hook"
 TELLS = ("start", "prompt", "helper")  # moments at which something may be told
