@@ -454,14 +454,14 @@ preset = "conservative"
 @pytest.mark.parametrize(
     ("text", "words"),
     [
-        ("[promotion]\nmode = 'magic'", "it is one of manual, propose, auto"),
-        ("[promotion]\npreset = 'bold'", "it is one of conservative, balanced, aggressive"),
+        ("[promotion]\nmode = 'magic'", "must be manual or propose or auto"),
+        ("[promotion]\npreset = 'bold'", "must be conservative or balanced or aggressive"),
         ("[promotion]\npoints = 3", "keys are mode, preset"),
         ("promotion = 'auto'", "must be a table with mode, preset"),
         ("jobs = ['retain']\n[upkeep.retain]\nmax_items = 0", 'whole number from 1 .*; or "off"'),
         ("jobs = ['retain']\n[upkeep.retain]\nmin_confidence = 2", 'from 0 to 1, not 2; or "off"'),
         ("jobs = ['retain']\n[upkeep.retain]\nttl_days = nan", 'or "off"'),
-        ("jobs = ['retain']\n[upkeep.retain]\nfamilies = ['global']", "names are project, session, user, task, agent"),
+        ("jobs = ['retain']\n[upkeep.retain]\nfamilies = ['global']", "it is one of project, session, user, task, agent"),
         ("jobs = ['settle']\n[upkeep.settle]\nhours = 3", "keys are none"),
     ],
 )
