@@ -52,6 +52,7 @@ from memorist.text.visible import quoted
 from memorist.text.words import query_terms, terms
 
 PULLED = "this design puts nothing into a prompt by itself; ask with `recall`, or set `inject` to push"
+NO_MATCH = "nothing matches this question"
 UNWANTED = "the profile none puts nothing into a prompt"
 MOST_STEADY = 1000  # memories that a steady lane reads
 SUMMARIES = "summaries"  # the lane that says where earlier sessions left off
@@ -246,9 +247,9 @@ def _failure(problem: Exception) -> str:
 def assemble(plan: Plan, found: "Candidates", digest: Digest, count: TokenCounter) -> Context:
     """The context, without its receipt. A counter may charge more for the whole than for its parts. Then the weakest recalled
     memory is dropped, then a reported contradiction, and only after those the last steady memory."""
-    style, nothing = plan.style, found.empty_because or "nothing matches this question"
+    style = plan.style
     if not found.all:
-        return Context("", budget=plan.total, empty_because=nothing, skipped=tuple(found.skipped))
+        return Context("", budget=plan.total, empty_because=found.empty_because, skipped=tuple(found.skipped))
     room = max(0, plan.total - frame_cost(style, found.all, count))
     found.fit_latest_summary(room)
     written = {item.record.id: style.item(item) for item in found.all}
@@ -320,7 +321,7 @@ class Candidates:
     taken: set[str] = field(default_factory=set)  # ids of those that a lane has
     protected: tuple[Item, ...] = ()
     contradictions: tuple[Contradiction, ...] = ()
-    empty_because: str | None = None
+    empty_because: str = NO_MATCH
     skipped: list[str] = field(default_factory=list)  # what there was no time for, and what was not worth its tokens
 
     @property
@@ -443,7 +444,7 @@ class Candidates:
                 if self.tools.store.vocabulary("", shelves, Where(self.who), 1):
                     documents = recall(None, min(most, DOCUMENTS), "sources")
             again = len(found.hits) >= wanted and len(plan.scopes) > 1 and self._has_time("scopes by themselves")
-        self.empty_because = found.empty_because
+        self.empty_because = found.empty_because or NO_MATCH
         for name in names:
             if name == "recall":
                 self.add(name, (*[hit for hit in found.hits if self._is_new(hit.record)][:most], *documents.hits))
@@ -452,9 +453,13 @@ class Candidates:
             hits = [hit for hit in (*found.hits, *documents.hits) if hit.record.scope in here]
             if again and len(hits) < len(found.hits) + len(documents.hits):
                 hits += [hit for scope in here for hit in recall(scope, most, "memory")]
-            pins = [] if PINNED in self.lanes else [hit for hit in self.steady(PINNED) if hit.record.scope in here]
-            both = {hit.record.id: hit for hit in (*self._held(here, "importance"), *pins, *hits)}
-            self.add(name, both.values(), max((hit.score for hit in hits), default=0.0) or 1.0)
+            self._add_family(name, here, hits)
+
+    def _add_family(self, name: str, scopes: Sequence[str], hits: Sequence[Hit]) -> None:
+        """Fills the lane of a family: its most important memories and its pins are candidates too."""
+        pins = [] if PINNED in self.lanes else [hit for hit in self.steady(PINNED) if hit.record.scope in scopes]
+        both = {hit.record.id: hit for hit in (*self._held(scopes, "importance"), *pins, *hits)}
+        self.add(name, both.values(), max((hit.score for hit in hits), default=0.0) or 1.0)
 
     def _has_time(self, what: str) -> bool:
         """Whether there is time for this; if not, it is reported as skipped."""
