@@ -187,14 +187,6 @@ def test_the_budget_holds_in_every_style_for_any_store(clock: MovableClock) -> N
             assert bool(context.text) == bool(context.items) and len(ids) == len(set(ids))
 
 
-@pytest.mark.covers("N0-3")
-def test_a_mode_says_how_hard_to_save(memory: Memory) -> None:
-    memory.remember("lunch " + "soup with bread and cheese " * 80)
-    raw, mild, hard = (memory.context("lunch", mode=mode, budget=3000) for mode in ("max_quality", "balanced", "cheap"))  # type: ignore[arg-type]
-    assert raw.tokens > mild.tokens > hard.tokens and hard.budget == 1500 and memory.get(1).text in raw.text
-    assert "characters left out, memory 1 has them" in mild.text and "characters left out" in hard.text
-
-
 @pytest.mark.covers("W3-7", "W3-8")
 def test_the_pin_that_does_not_fit_is_named_and_leaves_room_for_what_is_asked(memory: Memory) -> None:
     for n in range(6):

@@ -77,13 +77,18 @@ def test_confidence_moves_with_use_trust_and_kind() -> None:
 
 
 @pytest.mark.covers("S4-14")
-def test_verdicts_move_confidence_and_are_computed() -> None:
-    def after(confidence: float = 0.5, **counted: int) -> float:
-        return scoring.judged(replace(aged(0), confidence=confidence, counters=Counters(**counted)))
-
-    assert [after(), after(up=1), after(up=2), after(down=1)] == pytest.approx([0.5, 0.55, 0.6, 0.4])
-    assert after(rejected=1) == pytest.approx(0.48) and after(up=2, down=1) == pytest.approx(0.5)
-    assert after(1.0, up=3) == 1.0 and after(0.05, down=9) == 0.0 and after(up=100, down=1) == pytest.approx(0.9)
+def test_verdicts_move_confidence_and_praise_is_counted_first() -> None:
+    cases = (
+        (0.5, 1, 0, 0, 0.55),
+        (0.5, 0, 1, 0, 0.4),
+        (0.5, 0, 0, 1, 0.48),
+        (1, 3, 0, 0, 1),
+        (0.05, 0, 9, 0, 0),
+        (0.5, 100, 1, 0, 0.9),
+    )
+    for stored, up, down, rejected, wanted in cases:
+        counted = Counters(up=up, down=down, rejected=rejected)
+        assert scoring.judged(replace(aged(0), confidence=stored, counters=counted)) == pytest.approx(wanted)
 
 
 RECORDS = st.builds(
