@@ -461,7 +461,10 @@ preset = "conservative"
         ("jobs = ['retain']\n[upkeep.retain]\nmax_items = 0", 'whole number from 1 .*; or "off"'),
         ("jobs = ['retain']\n[upkeep.retain]\nmin_confidence = 2", 'from 0 to 1, not 2; or "off"'),
         ("jobs = ['retain']\n[upkeep.retain]\nttl_days = nan", 'or "off"'),
-        ("jobs = ['retain']\n[upkeep.retain]\nfamilies = ['global']", "it is one of project, session, user, task, agent"),
+        (
+            "jobs = ['retain']\n[upkeep.retain]\nfamilies = ['global']",
+            "it is one of project, session, user, task, agent",
+        ),
         ("jobs = ['settle']\n[upkeep.settle]\nhours = 3", "keys are none"),
     ],
 )
