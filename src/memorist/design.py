@@ -6,9 +6,11 @@ any clock it likes.
 """
 
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import field
+from dataclasses import Field, field, fields
 from datetime import datetime
-from typing import TYPE_CHECKING, Any, Literal, Protocol, Self, get_args
+from functools import partial
+from types import NoneType, UnionType
+from typing import TYPE_CHECKING, Any, Literal, Protocol, Self, cast, get_args, get_origin
 
 from memorist import checks
 from memorist.access import Access
@@ -43,20 +45,14 @@ class Ask(str):
     danger: str | None = None  # what cannot be undone, if anything
     details: Mapping[str, Any] = field(default_factory=dict)  # exactly what an approval would do
 
-    def __new__(
-        cls, verb: str, summary: str, danger: str | None = None, details: Mapping[str, Any] | None = None
-    ) -> Self:
+    def __new__(cls, verb: str, summary: str, danger: str | None = None, details: Any = None) -> Self:
         return super().__new__(cls, summary if danger is None else f"{summary}\n{danger}")
 
 
 Answer = Literal["approve", "deny", "queue"]
 Confirmer = Callable[[Ask], Answer | bool]  # True approves, False denies
-
-
 # Takes a question and texts; returns for each text a number from 0 to 1: how well it answers the question.
 Reranker = Callable[[str, Sequence[str]], Sequence[float]]
-
-
 # Takes the ids of what is gone, the words that only those held, and a report to add what was done and has to be said.
 CleanFiles = Callable[[Collection[str], Collection[bytes], Cleaning], None]
 
@@ -118,28 +114,55 @@ class Job(Protocol):
     def propose(self, who: Access, tools: Tools) -> Proposal: ...
 
 
+# ---------------------------------------------------------------- the parts of a design
+
+Check = Callable[[Any, str], Any]  # takes a value and what it is called, raises `Invalid`
+LARGEST_PROMPT = checks.LARGEST_PROMPT
+
+
+def bounded(least: float, most: float, default: Any) -> Any:
+    """A field that holds a number within these bounds."""
+    return field(default=default, metadata={"bounds": (least, most)})
+
+
+def check_of(each: "Field[Any]", bounds: tuple[float, float] | None = None) -> tuple[Check | None, bool]:
+    """What checks the values of a field, by its type and bounds, and whether it may be None. A number without bounds is a share,
+    from 0 to 1. None for what a file cannot say."""
+    kinds = get_args(each.type) if isinstance(each.type, UnionType) else (each.type,)
+    kind, bounds = kinds[0], each.metadata.get("bounds", bounds)
+    check: Check | None = each.metadata.get("check")
+    if check is None and bounds and kind in (int, float):
+        check = partial(cast(Any, checks.whole if kind is int else checks.number), least=bounds[0], most=bounds[1])
+    elif check is None and get_origin(kind) is Literal:
+        check = partial(checks.one_of, allowed=get_args(kind))
+    elif check is None:
+        check = {bool: checks.flag, float: checks.share, str: checks.label}.get(kind)
+    return check, NoneType in kinds
+
+
+def verify(part: Any) -> None:
+    """Checks all fields of a part of a design."""
+    called = type(part).__name__.lower()
+    for each in fields(part):
+        check, may_be_none = check_of(each)
+        if check and not (may_be_none and getattr(part, each.name) is None):
+            check(getattr(part, each.name), f"the {each.name} of the {called} {getattr(part, 'name', '')}".rstrip())
+
+
 @dataclass(frozen=True, slots=True)
 class Lane:
     """A part of a prompt's budget. Lanes are served in order, and what one does not use goes to the next. Steady lanes
     come first. For pins the share is a minimum, limited only by the floors of the other lanes."""
 
     name: str  # what goes in: one of LANES, or a scope family such as task, project, global
-    share: float  # of the total or of the rest, 0 to 1
-    floor: int = 0  # tokens it gets at least, while any are left
-    ceiling: int | None = None  # tokens it never exceeds
+    share: float  # of the total or of the rest
+    floor: int = bounded(0, LARGEST_PROMPT, 0)  # tokens it gets at least, while any are left
+    ceiling: int | None = bounded(0, LARGEST_PROMPT, None)  # tokens it never exceeds
     of: Literal["total", "rest"] = "total"  # the rest is what earlier lanes did not get
-    least: float = 0.0  # the chance of mattering that a memory needs to enter, in designs that compute one
-    of_best: float = 0.0  # the fraction of the best score that a memory needs
+    of_above: float = 0.0  # the score that each but the best memory needs, as a share of the sum of all better ones
 
     def __post_init__(self) -> None:
-        checks.label(self.name, "the name of a lane")
-        checks.share(self.share, f"the share of {self.name}")
-        checks.whole(self.floor, f"the floor of {self.name}", 0, checks.LARGEST_PROMPT)
-        if self.ceiling is not None:
-            checks.whole(self.ceiling, f"the ceiling of {self.name}", 0, checks.LARGEST_PROMPT)
-        checks.one_of(self.of, f"`of` in the lane {self.name}", ("total", "rest"))
-        checks.share(self.least, f"`least` in the lane {self.name}")
-        checks.share(self.of_best, f"`of_best` in the lane {self.name}")
+        verify(self)
 
 
 # Lanes that do not depend on the query: the part of a prompt that stays the same.
@@ -153,20 +176,16 @@ LANES = (*STEADY, BRIDGE, "recall")
 class Budget:
     """What a prompt may spend on memories: a fixed number of tokens, or a share of the remaining window if that is known."""
 
-    tokens: int = 1500
+    tokens: int = bounded(1, LARGEST_PROMPT, 1500)
     share: float = 0.08
-    most: int = 5000  # upper limit of the share, in tokens
-    hits: int | None = None  # memories recalled for one query; None: as many as the tokens may hold
-    deadline: float | None = None  # seconds for all of it; None: no limit
+    most: int = bounded(1, LARGEST_PROMPT, 5000)  # upper limit of the share, in tokens
+    hits: int | None = bounded(
+        1, MOST_HITS, None
+    )  # memories recalled for one query; None: as many as the tokens may hold
+    deadline: float | None = field(default=None, metadata={"check": checks.seconds})  # for all of it; None: no limit
 
     def __post_init__(self) -> None:
-        if self.hits is not None:
-            checks.whole(self.hits, "the hits of a budget", 1, MOST_HITS)
-        if self.deadline is not None:
-            checks.seconds(self.deadline, "the deadline of a budget")
-        checks.whole(self.tokens, "the budget's tokens", 1, checks.LARGEST_PROMPT)
-        checks.share(self.share, "the budget's share")
-        checks.whole(self.most, "the most tokens of a budget", 1, checks.LARGEST_PROMPT)
+        verify(self)
 
 
 @dataclass(frozen=True, slots=True)
@@ -175,42 +194,35 @@ class Compression:
 
     mode: Literal["cheap", "balanced", "max_quality"] = "balanced"  # used unless the caller names one
     ratio: float | None = None  # the fraction of a long memory's text that is kept
-    head_tail_preserve: int = 0  # so many memories at each end of a prompt are shown whole, if there are more
+    head_tail_preserve: int = bounded(
+        0, MOST_HITS, 0
+    )  # so many at each end of a prompt are shown whole, if there are more
     middle_compress: bool = False  # the others are as short as in mode cheap
 
     def __post_init__(self) -> None:
-        checks.one_of(self.mode, "the mode of a compression", ("cheap", "balanced", "max_quality"))
-        if self.ratio is not None:
-            checks.share(self.ratio, "the ratio of a compression")
-        checks.whole(self.head_tail_preserve, "head_tail_preserve", 0, MOST_HITS)
-        checks.flag(self.middle_compress, "middle_compress")
+        verify(self)
 
 
 Inject = Literal["pull", "core", "push"]  # nothing; the steady lanes; those and what matches the query
+Conflicts = Literal["flag", "supersede", "ask"]
+Twins = Literal["exact", "near"]  # what counts as saying a memory again: the same words only, or other words too
+Files = Literal["off", "export", "mirror"]  # no files; files that are only written; files that are read back too
 
 
 @dataclass(frozen=True, slots=True)
 class Due:
-    """When upkeep starts by itself, one short slice at a time; None switches that trigger off."""
+    """When upkeep starts by itself, one short slice at a time; None switches that trigger off. Deep maintenance starts after
+    `idle` minutes without a call in this process, if anything was written since the last one; with more than `above`
+    memories, one quiet minute is enough."""
 
     on_open: bool = False
-    uses: int | None = None  # after so many recalls and writes
-    hours: float | None = None  # since the last run
-    # A night starts after this many minutes without a call in this process, if anything was written since the last one.
-    # With more than `above` memories, one quiet minute is enough.
-    idle: float | None = None
-    above: int | None = None
+    uses: int | None = bounded(1, LARGEST_PROMPT, None)  # after so many recalls and writes
+    hours: float | None = bounded(0, LARGEST_PROMPT, None)  # since the last run
+    idle: float | None = bounded(0, LARGEST_PROMPT, None)
+    above: int | None = bounded(1, LARGEST_PROMPT, None)
 
     def __post_init__(self) -> None:
-        checks.flag(self.on_open, "on_open")
-        if self.idle is not None:
-            checks.number(self.idle, "idle", 0, checks.LARGEST_PROMPT)
-        if self.above is not None:
-            checks.whole(self.above, "above", 1, checks.LARGEST_PROMPT)
-        if self.uses is not None:
-            checks.whole(self.uses, "uses", 1, checks.LARGEST_PROMPT)
-        if self.hours is not None:
-            checks.number(self.hours, "hours", 0, checks.LARGEST_PROMPT)
+        verify(self)
 
 
 @dataclass(frozen=True, slots=True)
@@ -220,18 +232,12 @@ class Promotion:
 
     mode: Literal["manual", "propose", "auto", "direct"] = "propose"
     preset: Literal["conservative", "balanced", "aggressive"] = "balanced"
-    every: int | None = None  # an open session is read in the background after this many turns; None: at its end
+    every: int | None = bounded(
+        1, LARGEST_PROMPT, None
+    )  # an open session is read after so many turns; None: at its end
 
     def __post_init__(self) -> None:
-        checks.one_of(self.mode, "the mode of a promotion", ("manual", "propose", "auto", "direct"))
-        checks.one_of(self.preset, "the preset of a promotion", ("conservative", "balanced", "aggressive"))
-        if self.every is not None:
-            checks.whole(self.every, "`every` of a promotion", 1, checks.LARGEST_PROMPT)
-
-
-Conflicts = Literal["flag", "supersede", "ask"]
-Twins = Literal["exact", "near"]  # what counts as saying a memory again: the same words only, or other words too
-Files = Literal["off", "export", "mirror"]  # no files; files that are only written; files that are read back too
+        verify(self)
 
 
 @dataclass(frozen=True, slots=True)
@@ -256,22 +262,14 @@ class Design:
     associates: bool = False  # whether memories that were used together get linked
 
     def __post_init__(self) -> None:
-        checks.label(self.name, "the name of a design")
-        checks.one_of(self.files, "files", get_args(Files))
-        checks.flag(self.associates, "associates")
-        checks.one_of(self.twins, "twins", get_args(Twins))
-        checks.one_of(self.inject, "inject", get_args(Inject))
-        checks.one_of(self.conflicts, "conflicts", get_args(Conflicts))
-        _all(self.reads, "reads", lambda each: isinstance(each, str))
-        _all(self.recall, "recall", callable)
-        _all(self.upkeep, "upkeep", lambda each: hasattr(each, "propose"))
-        _all(self.lanes, "lanes", lambda each: isinstance(each, Lane))
-        slots = ((self.budget, Budget), (self.compression, Compression), (self.promotion, Promotion), (self.due, Due))
-        for value, kind in slots:
-            if not isinstance(value, kind):
-                raise Invalid(f"a design's {kind.__name__.lower()} is a {kind.__name__}, not {quoted(value)}")
-
-
-def _all(values: object, what: str, fits: Callable[[Any], bool]) -> None:
-    if not isinstance(values, tuple) or not all(map(fits, values)):
-        raise Invalid(f"a design's {what} are a tuple of them, as in `memorist.designs`; not {quoted(values)}")
+        verify(self)
+        is_part: Mapping[str, Callable[[Any], bool]] = {
+            "reads": lambda each: isinstance(each, str), "recall": callable, "upkeep": lambda each: hasattr(each, "propose"),
+            "lanes": lambda each: isinstance(each, Lane),
+        }  # fmt: skip
+        for name, fits in is_part.items():
+            if not isinstance(values := getattr(self, name), tuple) or not all(map(fits, values)):
+                raise Invalid(f"a design's {name} are a tuple of them, as in `memorist.designs`; not {quoted(values)}")
+        for kind in (Budget, Compression, Promotion, Due):
+            if not isinstance(value := getattr(self, name := kind.__name__.lower()), kind):
+                raise Invalid(f"a design's {name} is a {kind.__name__}, not {quoted(value)}")

@@ -2,7 +2,7 @@
 what they share: `to_dict`, and how they are displayed.
 
 Decisions, preferences, chat turns and tasks are all `Record`s of some kind. What was observed is stored here (counters,
-times, who said it). What it means today (decay, utility) is computed in `worth.py` and never stored.
+times, who said it). What it means today (decay, utility) is computed in `scoring.py` and never stored.
 """
 
 import os
@@ -198,7 +198,7 @@ def _scope_flaw(path: str) -> str | None:
 @dataclass(frozen=True, slots=True)
 class Counters(Noun):
     """What happened to a record, as counts. Use and repetition reset its clocks; `surfaced` is only telemetry. Votes
-    stop counting once one side is far ahead (`worth.bounded`)."""
+    stop counting once one side is far ahead (`scoring.bounded`)."""
 
     up: int = 0
     down: int = 0

@@ -12,9 +12,9 @@ from memorist import Memory
 from memorist.designs import DESIGNS
 from memorist.noun import plain
 from memorist.records import Record
+from memorist.scoring import DECAYS, FACTORS, quarantine
 from memorist.testing import MovableClock
 from memorist.upkeep.retain import Expire, Retain, Settle
-from memorist.worth import DECAYS, FACTORS, quarantine
 
 TIMES = rounds(100, 0.12)
 KINDS = ("decision", "warning", "progress", "note", "preference", "fact")

@@ -93,7 +93,7 @@ def test_shares_are_set_by_design_profile_or_request(memory: Memory) -> None:
         ({"attic": 0.5}, "a lane with a share must be task or project or global"),
         ({"task": 2}, "the share of task must be a number from 0 to 1"),
         ({"task": 0.9}, "more than 1"),
-        (5, "shares are numbers by lane"),
+        (5, "shares must be a dict|shares are numbers by lane"),
     ],
 )
 def test_shares_that_cannot_be_are_refused(memory: Memory, shares: Any, words: str) -> None:

@@ -6,9 +6,9 @@ import pytest
 
 from memorist import Memory
 from memorist.designs import CURATED
+from memorist.scoring import FACTORS, accesses, said_importance
 from memorist.testing import MovableClock
 from memorist.upkeep.retain import Expire, Retain, Settle
-from memorist.worth import FACTORS, accesses, said_importance
 
 
 @pytest.fixture

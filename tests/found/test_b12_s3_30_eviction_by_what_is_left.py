@@ -6,8 +6,8 @@ import pytest
 
 from memorist import Memory
 from memorist.records import Report
+from memorist.scoring import decayed
 from memorist.testing import MovableClock
-from memorist.worth import decayed
 
 
 @pytest.fixture

@@ -52,7 +52,7 @@ def test_a_profile_names_its_sources(memory: Memory) -> None:
     made = memory.context("which colour has the crane?", profile=role, task="7")
     texts = {hit.record.text for hit in made.items}
     assert "The crane is green" in texts <= {"The crane is green", NOTES[2]}
-    with pytest.raises(Invalid, match="sources are tags by scope family"):
+    with pytest.raises(Invalid, match="sources must be a dict"):
         Profile("mine", sources=["global"])  # type: ignore[arg-type]
 
 

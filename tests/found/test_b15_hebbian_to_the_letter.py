@@ -9,8 +9,8 @@ from memorist import Memory, seeds
 from memorist.designs import HEBBIAN, own
 from memorist.recall.stages.weigh import WeighByVotes
 from memorist.records import Counters
+from memorist.scoring import bounded, reinforced, score
 from memorist.testing import MovableClock, a_record
-from memorist.worth import bounded, reinforced, score
 
 pytestmark = pytest.mark.covers("B15")
 

@@ -17,10 +17,10 @@ from memorist.design import Due
 from memorist.designs import CURATED
 from memorist.prompt.lanes import quotas
 from memorist.remember import extract
+from memorist.scoring import accesses, said_importance
 from memorist.seeds.curated import slash
 from memorist.testing import MovableClock
 from memorist.upkeep.retain import Expire, Retain, Settle
-from memorist.worth import accesses, said_importance
 from oracles.curated import TTL, WEIGHTS, Curated, Entry, Finding
 
 LIMIT, STEPS = 12, 70

@@ -14,8 +14,8 @@ from memorist import Memory
 from memorist.recall.pipeline import Taught
 from memorist.recall.stages.lessons import STEP, allowed, likeness
 from memorist.records import Origin
+from memorist.scoring import held_up, vouched_for
 from memorist.testing import a_record
-from memorist.worth import held_up, vouched_for
 
 NOTES = """Staging runs on Postgres 16, production is still on Postgres 15.
 The staging cluster is rebuilt every Sunday night from a snapshot of production.

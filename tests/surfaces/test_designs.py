@@ -95,9 +95,9 @@ STAGES = 'stages = ["understand", "words", "believed", "weigh", "keep_best"]\n'
             'base = "balanced"\nstages = ["understand", "gather", "blend", "believed", "lessons", "keep_best"]',
             "learnt comes before blend, and lessons after it",
         ),
-        ('base = "mine"', "there is no design 'mine'; designs are balanced, .*hebbian"),
+        ('base = "mine"', "there is no 'mine'; it is one of balanced, .*hebbian"),
         ("base = 3", "base must name"),
-        ('base = "hebbian"\ncolour = 1', "no key 'colour'; keys are base, name, about, reads"),
+        ('base = "hebbian"\ncolour = 1', "no key 'colour'; keys are base, name, about"),
         ('base = "hebbian"\nname = "../x"', "name must be of up to 64 letters"),
         ('base = "hebbian"\nname = 7', "name must be"),
         ('base = "hebbian"\nabout = ""', "about is empty"),
@@ -105,7 +105,7 @@ STAGES = 'stages = ["understand", "words", "believed", "weigh", "keep_best"]\n'
         ('base = "hebbian"\nreads = "project"', "reads must be a list of names"),
         (
             'base = "hebbian"\nreads = ["world"]',
-            "reads: there is no 'world'; names are task, session, project, user, global",
+            "reads: there is no 'world'; it is one of task, session, project, user, global",
         ),
         ('base = "hebbian"\nreads = ["project", "project"]', "reads names project twice"),
         ('base = "hebbian"\nreads = ["user"]', "reads must name project or global"),
@@ -132,7 +132,7 @@ STAGES = 'stages = ["understand", "words", "believed", "weigh", "keep_best"]\n'
         ),
         (
             'base = "hebbian"\nstages = ["understand", "magic"]',
-            "stages: there is no 'magic'; names are understand, recognise, learnt, words, gather",
+            "stages: there is no 'magic'; it is one of understand, recognise, learnt, words, gather",
         ),
         ('base = "hebbian"\nstages = [1]', "stages must be a list of names"),
         ('base = "hebbian"\n' + STAGES, "recall.weigh needs factors"),
@@ -158,7 +158,7 @@ STAGES = 'stages = ["understand", "words", "believed", "weigh", "keep_best"]\n'
         ('base = "hebbian"\n[recall.votes]\nreinforce = -1', "recall.votes.reinforce must be a number from 0 to 100"),
         ('base = "hebbian"\n[recall.votes]\ndemote = nan', "recall.votes.demote must be a number"),
         ('base = "hebbian"\n[recall.drop_weak]\nshare = 1.5', "recall.drop_weak.share must be a number from 0 to 1"),
-        ('base = "hebbian"\njobs = ["tidy"]', "jobs: there is no 'tidy'; names are prune"),
+        ('base = "hebbian"\njobs = ["tidy"]', "jobs: there is no 'tidy'; it is one of prune"),
         (
             'base = "hebbian"\njobs = []\n[upkeep.prune]\npercent = 1',
             "upkeep.prune: jobs has no such name; it has none",
@@ -183,7 +183,7 @@ def test_what_could_not_work_is_refused_with_the_file_and_the_key(text: str, wor
 def test_votes_are_not_weighed_twice(tmp_path: Path) -> None:
     stages = 'base = "hebbian"\nstages = ["understand", "words", "believed", "weigh", "votes", "keep_best"]\n'
     file = write(tmp_path / "mine.toml", stages + '[recall.weigh]\nfactors = ["importance", "votes"]')
-    with pytest.raises(Invalid, match="weighs votes twice"):
+    with pytest.raises(Invalid, match="votes count twice"):
         own.load(file)
     write(file, stages + '[recall.weigh]\nfactors = ["importance", "kind"]')
     with Memory(":memory:", design=own.load(file)) as memory:

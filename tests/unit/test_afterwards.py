@@ -11,7 +11,7 @@ from typing import Any, ClassVar
 import pytest
 
 from conftest import STORES, place_of
-from memorist import Memory, worth
+from memorist import Memory, scoring
 from memorist.access import Access
 from memorist.design import Proposal, Tools
 from memorist.designs import BALANCED
@@ -285,7 +285,7 @@ def test_what_was_found_and_not_wanted_costs_confidence_when_it_is_read(memory: 
     record = memory.remember("Staging runs Postgres 16").record
     assert record
     kinds, rejected = memory._tools.kinds, replace(record, counters=Counters(rejected=3))
-    before, after = (worth.confidence(each, clock(), kinds) for each in (record, rejected))
+    before, after = (scoring.confidence(each, clock(), kinds) for each in (record, rejected))
     assert after == pytest.approx(before * 0.94)
     assert memory.feedback(record.id, "irrelevant") and memory.get(record.id).confidence == record.confidence
 

@@ -12,9 +12,9 @@ from memorist.recall.stages.cascade import Cascade
 from memorist.recall.stages.keep import Believed
 from memorist.records import Hit, Link, Record
 from memorist.remember.strengthen import FIRST_USE, STRONGEST, TIED_AT_ONCE, credit
+from memorist.scoring import LOOSEST, bond
 from memorist.store.nouns import Commit
 from memorist.testing import MovableClock
-from memorist.worth import LOOSEST, bond
 
 START = datetime(2026, 3, 1, 12, tzinfo=UTC)
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from conftest import rounds
-from memorist import Memory, worth
+from memorist import Memory, scoring
 from memorist.designs import ASSOCIATIVE, BALANCED, DESIGNS, own
 from memorist.kinds import KINDS
 from memorist.recall.stages.blend import FuseRanks
@@ -125,7 +125,7 @@ def test_a_half_life_is_the_time_until_half_is_left(here: Memory, clock: Movable
     record: Record = replace(here.get(number), kind=kind)
     start = record.times.at
     for times, left in ((0, 1.0), (1, 0.5), (2, 0.25)):
-        assert worth.confidence(record, start + timedelta(days=days * times), KINDS) == pytest.approx(left)
+        assert scoring.confidence(record, start + timedelta(days=days * times), KINDS) == pytest.approx(left)
 
 
 @pytest.mark.covers("C4-1", "C4-2", "C4-3")

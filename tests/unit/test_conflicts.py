@@ -481,7 +481,7 @@ def test_a_design_of_ones_own_says_what_becomes_of_conflicts(tmp_path: Path) -> 
         assert memory.get(old.id).state == "superseded"
     assert 'conflicts = "supersede"' in own.text_of(own.load(file))
     file.write_text('base = "hebbian"\nconflicts = "win"\n', encoding="utf-8")
-    with pytest.raises(Invalid, match="flag, supersede, ask"):
+    with pytest.raises(Invalid, match="flag or supersede or ask"):
         own.load(file)
 
 

@@ -64,7 +64,7 @@ def test_every_prompt_begins_with_the_page_whatever_is_asked(notebook: Memory) -
     assert one.text == other.text and len(one.items) == 4
     by_lane = {name: lane["spent"] > 0 for name, lane in one.lanes.items()}
     assert by_lane == {
-        "pinned": False, "decisions": True, "preferences": True, "known": True, "summaries": True, "recall": False,
+        "pinned": False, "decisions": True, "preferences": True, "known": True, "summaries": True,
     }  # fmt: skip
 
 

@@ -9,8 +9,8 @@ import pytest
 from conftest import in_ram, rounds
 from memorist import Memory
 from memorist.designs import BALANCED
+from memorist.scoring import grounds
 from memorist.testing import MovableClock, a_record
-from memorist.worth import grounds
 
 SAME = [  # what is there, and the same in other words
     ("Staging runs Postgres 16", "We decided to use Postgres 16 for staging"),

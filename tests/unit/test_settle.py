@@ -15,12 +15,12 @@ from memorist.designs import BALANCED, own
 from memorist.errors import Invalid
 from memorist.kinds import KINDS, Kind
 from memorist.records import Link, Report
+from memorist.scoring import QUARANTINE, proved, quarantine
 from memorist.store.nouns import Commit
 from memorist.store.where import Where
 from memorist.testing import START, MovableClock, a_record
 from memorist.upkeep.retain import Expire, Retain, Settle
 from memorist.upkeep.runner import jobs_of
-from memorist.worth import QUARANTINE, proved, quarantine
 
 
 def run(memory: Memory, job: Job, dry_run: bool = False) -> Report:
@@ -454,14 +454,17 @@ preset = "conservative"
 @pytest.mark.parametrize(
     ("text", "words"),
     [
-        ("[promotion]\nmode = 'magic'", "it is one of manual, propose, auto"),
-        ("[promotion]\npreset = 'bold'", "it is one of conservative, balanced, aggressive"),
+        ("[promotion]\nmode = 'magic'", "must be manual or propose or auto"),
+        ("[promotion]\npreset = 'bold'", "must be conservative or balanced or aggressive"),
         ("[promotion]\npoints = 3", "keys are mode, preset"),
         ("promotion = 'auto'", "must be a table with mode, preset"),
         ("jobs = ['retain']\n[upkeep.retain]\nmax_items = 0", 'whole number from 1 .*; or "off"'),
         ("jobs = ['retain']\n[upkeep.retain]\nmin_confidence = 2", 'from 0 to 1, not 2; or "off"'),
         ("jobs = ['retain']\n[upkeep.retain]\nttl_days = nan", 'or "off"'),
-        ("jobs = ['retain']\n[upkeep.retain]\nfamilies = ['global']", "names are project, session, user, task, agent"),
+        (
+            "jobs = ['retain']\n[upkeep.retain]\nfamilies = ['global']",
+            "it is one of project, session, user, task, agent",
+        ),
         ("jobs = ['settle']\n[upkeep.settle]\nhours = 3", "keys are none"),
     ],
 )

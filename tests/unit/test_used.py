@@ -7,9 +7,9 @@ from hypothesis import strategies as st
 from memorist import Memory
 from memorist.access import access_for
 from memorist.errors import Invalid, NotFound
+from memorist.scoring import votes
 from memorist.testing import MovableClock
 from memorist.text.twins import used_in
-from memorist.worth import votes
 
 SHOWN = {
     1: "Staging runs Postgres 16 on the blue cluster",

@@ -28,8 +28,8 @@ from memorist.designs.balanced import BALANCED
 from memorist.recall.pipeline import Asked, Candidate, Search
 from memorist.recall.stages.blend import GROUPS, READ, VOICES, Closer, Mix, Table, mix, voice
 from memorist.recall.stages.gather import Gather
+from memorist.scoring import logistic
 from memorist.text.bm25 import Yardstick
-from memorist.worth import logistic
 
 SETS = {
     "locomo": 1.0,

@@ -9,20 +9,12 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from memorist import checks
 from memorist.design import Design
 from memorist.errors import Invalid
 from memorist.text.visible import quoted
-
-if TYPE_CHECKING:
-    from memorist.designs.associative import ASSOCIATIVE
-    from memorist.designs.balanced import BALANCED
-    from memorist.designs.curated import CURATED
-    from memorist.designs.hebbian import HEBBIAN
-    from memorist.designs.notebook import NOTEBOOK
-    from memorist.designs.tiers import TIERS
 
 NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,63}")
 NAMES = ("balanced", "tiers", "hebbian", "curated", "notebook", "associative")
@@ -41,25 +33,8 @@ class _Designs(Mapping[str, Design]):
     def __len__(self) -> int:
         return len(NAMES)
 
-    def __contains__(self, name: object) -> bool:
-        return name in NAMES
-
 
 DESIGNS: Mapping[str, Design] = _Designs()
-
-__all__ = [
-    "ASSOCIATIVE",
-    "BALANCED",
-    "CURATED",
-    "DESIGNS",
-    "HEBBIAN",
-    "NOTEBOOK",
-    "TIERS",
-    "adjusted",
-    "design_named",
-    "files_in",
-    "find",
-]
 
 
 def __getattr__(name: str) -> Any:
@@ -73,6 +48,12 @@ def design_named(name: str) -> Design:
     if name not in DESIGNS:
         raise Invalid(f"there is no design {quoted(name)}; designs are {', '.join(DESIGNS)}")
     return DESIGNS[name]
+
+
+def _load(file: Path) -> Design:
+    from memorist.designs import own
+
+    return own.load(file)
 
 
 def find(named: str, folder: Path | None) -> Design:
@@ -100,12 +81,6 @@ def files_in(folder: Path | None) -> dict[str, Path]:
     return {name: file for name, file in found.items() if NAME.fullmatch(name) and name not in DESIGNS}
 
 
-def _load(file: Path) -> Design:
-    from memorist.designs import own
-
-    return own.load(file)
-
-
 def adjusted(
     design: Design,
     reinforce: float | None = None,
@@ -114,17 +89,14 @@ def adjusted(
     percent: float | None = None,
 ) -> Design:
     """The design with these values set in every stage and job that has them; None keeps the design's own value."""
-    votes = _given(reinforce=reinforce, demote=demote)
-    room = _given(max_bytes=max_bytes, percent=percent)
+    votes = {name: value for name, value in (("reinforce", reinforce), ("demote", demote)) if value is not None}
+    room = {name: value for name, value in (("max_bytes", max_bytes), ("percent", percent)) if value is not None}
     if not votes and not room:
         return design
     from memorist.recall.stages.weigh import WeighByVotes
     from memorist.upkeep.retain import Prune
 
+    changes: Any = votes | room
     recall = tuple(replace(stage, **votes) if isinstance(stage, WeighByVotes) else stage for stage in design.recall)
-    upkeep = tuple(replace(job, **votes, **room) if isinstance(job, Prune) else job for job in design.upkeep)
+    upkeep = tuple(replace(job, **changes) if isinstance(job, Prune) else job for job in design.upkeep)
     return replace(design, recall=recall, upkeep=upkeep)
-
-
-def _given(**values: float | None) -> dict[str, Any]:
-    return {name: value for name, value in values.items() if value is not None}

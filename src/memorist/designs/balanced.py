@@ -36,7 +36,7 @@ BALANCED = Design(
         KeepBest(),
     ),
     upkeep=(Settle(), Prune(max_bytes=1024 * MEGABYTE)),
-    lanes=(Lane("pinned", 0.25), Lane("preferences", 0.1), Lane("recall", 1.0, 300, least=0.35, of_best=0.4)),
+    lanes=(Lane("pinned", 0.25), Lane("preferences", 0.1), Lane("recall", 1.0, 300, of_above=0.3)),
     conflicts="supersede",
     promotion=Promotion("propose"),
 )

@@ -8,32 +8,143 @@
     [upkeep.prune]
     max_size = "50 MB"
 
-The tables at the end list everything such a file can name, with the bounds of each value. A design that could not work is
-refused when the file is read, with the file and the key; `text_of` writes any design in this form.
+A key is a field of the stage, job or part, and takes what the field's type and bounds allow (`design.check_of`). A design that
+could not work is refused when the file is read, with the file and the key; `text_of` writes any design in this form.
 """
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import MISSING, dataclass, fields, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import MISSING, Field, fields, replace
 from functools import partial
 from pathlib import Path
-from typing import Any, cast, get_args
+from typing import Any, get_args
 
 from memorist import checks
-from memorist.design import LANES, Budget, Compression, Conflicts, Design, Due, Files, Inject, Lane, Promotion, Twins
+from memorist.design import LANES, Check, Design, Lane, check_of
 from memorist.designs import DESIGNS, NAME
 from memorist.errors import Invalid
-from memorist.recall.stages import blend, cascade, gather, judge, keep, lessons, newest, talk, triggered, weigh, words
-from memorist.remember.promotion import PRESETS
+from memorist.recall.stages import blend, gather, judge, keep, lessons, newest, triggered, weigh, words
+from memorist.scoring import DECAYS, FACTORS
 from memorist.text import toml
 from memorist.text.visible import quoted
 from memorist.upkeep import clusters, practice, retain, sessions, stale, suggest, tidy, twins
-from memorist.worth import DECAYS, FACTORS
 
+OFF = "off"
 FAMILIES = ("task", "session", "project", "user", "global")
+STAGES: Mapping[str, type] = {
+    "understand": gather.Understand, "recognise": gather.Recognise, "learnt": lessons.Learnt, "words": words.ByWords,
+    "gather": gather.Gather, "blend": blend.Blend, "fuse_ranks": blend.FuseRanks, "aliases": words.ExpandAliases,
+    "widen": words.Widen, "fields": words.ByFields, "believed": keep.Believed, "weigh": weigh.Weigh,
+    "votes": weigh.WeighByVotes, "lessons": lessons.Lessons, "suspect": weigh.Suspect, "abstain": keep.Abstain,
+    "drop_unlikely": keep.DropUnlikely, "drop_weak": keep.DropWeak, "keep_close": keep.KeepClose,
+    "files": weigh.FileAffinity, "favour_kinds": weigh.FavourKinds, "favour_season": weigh.FavourSeason,
+    "fade": weigh.Fade, "rerank": weigh.Rerank, "judge": judge.Judge, "keep_top": keep.KeepTop,
+    "drop_tail": keep.DropTail, "spread": keep.Spread, "say_once": keep.SayOnce, "one_voice": keep.OneVoice,
+    "mark_conflicts": weigh.MarkConflicts, "newest_first": newest.NewestFirst, "triggered": triggered.Triggered,
+    "keep_best": keep.KeepBest,
+}  # fmt: skip
+JOBS: Mapping[str, type] = {
+    "prune": retain.Prune, "settle": retain.Settle, "expire": retain.Expire, "retain": retain.Retain,
+    "retain_sessions": sessions.RetainSessions, "suggest_aliases": suggest.SuggestAliases,
+    "stale_sections": stale.StaleSections, "merge_twins": twins.MergeTwins, "redundancy": twins.Redundancy,
+    "contradictions": tidy.Contradictions, "verify": tidy.Verify, "fade": tidy.FadeAway, "clusters": clusters.Clusters,
+    "tag_cleanup": tidy.TagCleanup, "suggest_procedures": practice.SuggestProcedures, "cross_links": tidy.CrossLinks,
+    "tune_lanes": suggest.TuneLanes,
+}  # fmt: skip
+SLOTS = ("budget", "compression", "promotion", "due")  # the other parts of a design, each with a table of its own
+CHOICES: Mapping[str, Sequence[str]] = {
+    "words.lifted": tuple(words.LIFTS), "fade.decay": tuple(DECAYS), "drop_tail.rule": ("median", "lowest"),
+    "weigh.factors": tuple(FACTORS), "retain.families": ("project", "session", "user", "task", "agent"),  # never global
+}  # fmt: skip
+# Whole numbers are from 1 to 1000, others shares from 0 to 1, but for these.
+BOUNDS: Mapping[str, tuple[float, float]] = {
+    "understand.most": (1, 64), "widen.most": (1, 64), "widen.fuzzy": (0, 0.5), "aliases.weight": (0.01, 1),
+    "fields.content": (0.1, 10), "fields.tags": (0.1, 10), "fields.files": (0.1, 10), "fields.category": (0.1, 10),
+    "suspect.weight": (0.1, 1), "mark_conflicts.weight": (0.1, 1), "answered.tool": (0.1, 1), "answered.asked": (0.1, 1),
+    "drop_unlikely.behind": (0, 20), "drop_unlikely.elsewhere": (0, 20), "favour_season.by": (1, 2),
+    "favour_kinds.first": (1, 2), "favour_kinds.second": (1, 2), "judge.most": (1, 100), "judge.judges": (1, 2),
+    "judge.every": (1, 100), "cascade.seeds": (1, 100), "cascade.depth": (1, 4), "cascade.fan": (1, 100),
+    "cascade.rare": (2, 1000), "newest_first.most": (2, 100), "triggered.most": (1, 10), "keep_best.pinned": (0, 100),
+    "prune.percent": (0.01, 100), "retain.max_items": (1, 100_000_000), "retain.ttl_days": (1, 100_000),
+    "suggest_aliases.most": (1, 100), "suggest_aliases.times": (1, 100), "stale_sections.most": (1, 100),
+    "tune_lanes.receipts": (1, 10_000), "days": (1, 100_000), "reinforce": (0, 100), "demote": (0, 100),
+}  # fmt: skip
+INTERNAL = ("name", "optional", "spare", "compared", "survey")  # fields that a file does not set
 BEFORE = ("understand", "recognise", "learnt", "aliases", "widen")  # these work on the query, all others on hits
 FINDS = (["words"], ["fields"], ["gather", "blend"], ["gather", "fuse_ranks"])  # a design finds by exactly one of these
-LEARNING = ("learnt", "blend", "lessons")  # in this order, or only the middle one
-FINDERS = {name for way in FINDS for name in way}
+
+
+# ---------------------------------------------------------------- the keys of a table
+
+
+def _keys(part: str, kind: type) -> dict[str, tuple["Field[Any]", Check, bool]]:
+    """The keys that the table of this part may have: the field of each, what checks it, and whether it may be "off"."""
+    keys: dict[str, tuple[Field[Any], Check, bool]] = {}
+    for each in (each for each in fields(kind) if each.name not in INTERNAL):
+        name, usual = f"{part}.{each.name}", (1, 1000) if int in (each.type, *get_args(each.type)) else None
+        check, may_be_off = check_of(each, BOUNDS.get(name, BOUNDS.get(each.name, usual)))
+        if each.name == "max_bytes":
+            keys["max_size"] = each, checks.size, may_be_off
+        elif name in CHOICES:
+            keys[each.name] = each, partial(one_of if each.type is str else names, known=CHOICES[name]), False
+        elif check:
+            keys[each.name] = each, check, may_be_off
+    return keys
+
+
+def _part(part: str, kind: type, had: Any, given: Mapping[str, Any], where: str) -> Any:
+    """The stage, job, lane or other part, with the given values in place of those it had."""
+    keys, values = _keys(part, kind), dict[str, Any]()
+    _only(given, tuple(keys), where)
+    for key, value in given.items():
+        each, check, may_be_off = keys[key]
+        try:
+            values[each.name] = None if may_be_off and value == OFF else check(value, f"{where}.{key}")
+        except Invalid as problem:
+            raise Invalid(f'{problem}; or "{OFF}"' if may_be_off else str(problem)) from problem
+    if had is not None:
+        return replace(had, **values)
+    needed = {each.name for each in fields(kind) if each.default is MISSING and each.default_factory is MISSING}
+    if needed - set(values):
+        missing = ", ".join(sorted(needed - set(values)))
+        raise Invalid(f"{where} needs {missing}; the base has no {where} to take it from")
+    return kind(**values)
+
+
+def _written(part: str, table: str, value: Any) -> list[str]:
+    """One table of such a file as lines; none if it has no keys."""
+    lines = []
+    for key, (each, _, _) in _keys(part, type(value)).items():
+        held = getattr(value, each.name)
+        held = OFF if held is None else checks.size_text(held) if key == "max_size" else held
+        lines.append(f"{key} = {toml.written(held)}")
+    return ["", f"[{table}]", *lines] if lines else []
+
+
+def names(value: Any, what: str, known: Sequence[str]) -> tuple[str, ...]:
+    """A list of distinct names, all of them known."""
+    if not isinstance(value, list) or not all(isinstance(name, str) for name in value):
+        raise Invalid(f"{what} must be a list of names such as {list(known[:2])}, not {quoted(value)}")
+    for place, name in enumerate(value):
+        one_of(name, what, known)
+        if name in value[:place]:
+            raise Invalid(f"{what} names {name} twice; once is enough")
+    return tuple(value)
+
+
+def one_of(value: Any, what: str, known: Sequence[str]) -> str:
+    if not isinstance(value, str) or value not in known:
+        raise Invalid(f"{what}: there is no {quoted(value)}; it is one of {', '.join(known)}")
+    return value
+
+
+def _only(table: Mapping[str, Any], allowed: Sequence[str], where: str) -> None:
+    for key in table:
+        if key not in allowed:
+            raise Invalid(f"{where} has no key {quoted(key)}; keys are {', '.join(allowed) or 'none'}")
+
+
+def _name_of(part: Any, known: Mapping[str, type]) -> str:
+    return next(name for name, kind in known.items() if type(part) is kind)
 
 
 # ---------------------------------------------------------------- reading
@@ -48,161 +159,94 @@ def load(file: Path) -> Design:
 
 
 def _design(table: Mapping[str, Any], stem: str) -> Design:
-    _only(table, KEYS, "a design")
+    plain = {each.name: check for each in fields(Design) if (check := check_of(each)[0])}
+    _only(table, ("base", *plain, "reads", "stages", "recall", "jobs", "upkeep", "lanes", "lane", *SLOTS), "a design")
     if not isinstance(table.get("base"), str):
         raise Invalid(f"base must name the design to begin with: {', '.join(DESIGNS)}")
-    if table["base"] not in DESIGNS:
-        raise Invalid(f"there is no design {table['base']!r:.60}; designs are {', '.join(DESIGNS)}")
-    base = DESIGNS[table["base"]]
+    base = DESIGNS[one_of(table["base"], "base", tuple(DESIGNS))]
     name = table.get("name", stem)
     if not isinstance(name, str) or not NAME.fullmatch(name):
         raise Invalid(f"name must be of up to 64 letters, digits, '-' and '_', not {quoted(name)}")
-    recall = _parts(table, "stages", "recall", STAGES, base.recall)
-    _must_work(recall)
-    return replace(
-        base,
-        name=name,
-        about=checks.label(table.get("about", base.about), "about"),
-        reads=_reads(table.get("reads", list(base.reads))),
-        recall=recall,
-        upkeep=_parts(table, "jobs", "upkeep", JOBS, base.upkeep),
-        conflicts=cast(Conflicts, one_of(table.get("conflicts", base.conflicts), "conflicts", get_args(Conflicts))),
-        inject=cast(Inject, one_of(table.get("inject", base.inject), "inject", get_args(Inject))),
-        files=cast(Files, one_of(table.get("files", base.files), "files", get_args(Files))),
-        associates=checks.flag(table.get("associates", base.associates), "associates"),
-        twins=cast(Twins, one_of(table.get("twins", base.twins), "twins", get_args(Twins))),
-        lanes=_lanes(table, base.lanes),
-        **{slot: _slot(table, slot, getattr(base, slot)) for slot in SLOTS},
-    )
-
-
-def _slot(table: Mapping[str, Any], slot: str, had: Any) -> Any:
-    given = table.get(slot, {})
-    if not isinstance(given, Mapping):
-        raise Invalid(f"{slot} must be a table with {', '.join(SLOTS[slot].keys)}, not {quoted(given)}")
-    return _part(SLOTS[slot], had, given, slot)
-
-
-def _lanes(table: Mapping[str, Any], base: Sequence[Lane]) -> tuple[Lane, ...]:
-    """The lanes in order: those of the base or the named ones, each with its values."""
-    had = {lane.name: lane for lane in base}
-    wanted = names(table.get("lanes", list(had)), "lanes", (*LANES, *FAMILIES))
-    given = _tables(table, "lane", "lanes", wanted, "pinned")
-    lanes = tuple(_part(LANE, had.get(name) or Lane(name, 0.0), given.get(name, {}), f"lane.{name}") for name in wanted)
-    for lane in lanes:
+    values: dict[str, Any] = {key: check(table[key], key) for key, check in plain.items() if key in table}
+    values["reads"] = names(table.get("reads", list(base.reads)), "reads", FAMILIES)
+    if not {"project", "global"} & set(values["reads"]):
+        raise Invalid(
+            "reads must name project or global; a question that names no user and no session reads nothing else"
+        )
+    values["recall"] = _parts(table, "stages", "recall", STAGES, {_name_of(s, STAGES): s for s in base.recall})
+    values["upkeep"] = _parts(table, "jobs", "upkeep", JOBS, {_name_of(job, JOBS): job for job in base.upkeep})
+    lanes = dict.fromkeys((*LANES, *FAMILIES), Lane)
+    values["lanes"] = _parts(table, "lanes", "lane", lanes, {lane.name: lane for lane in base.lanes})
+    for lane in values["lanes"]:
         if lane.ceiling is not None and lane.floor > lane.ceiling:
             raise Invalid(
                 f"lane.{lane.name}: its floor of {lane.floor:,} is above its ceiling of {lane.ceiling:,}; lower the floor, "
                 f'raise the ceiling, or set ceiling to "off"'
             )
-    return lanes
+    for slot in SLOTS:
+        had, given = getattr(base, slot), table.get(slot, {})
+        if not isinstance(given, Mapping):
+            keys = ", ".join(_keys(slot, type(had)))
+            raise Invalid(f"{slot} must be a table with {keys}, not {quoted(given)}")
+        values[slot] = _part(slot, type(had), had, given, slot)
+    _must_work(values["recall"])
+    return replace(base, **{**values, "name": name})
 
 
-def _reads(value: Any) -> tuple[str, ...]:
-    reads = names(value, "reads", FAMILIES)
-    if not {"project", "global"} & set(reads):
-        raise Invalid(
-            "reads must name project or global; a question that names no user and no session reads nothing else"
-        )
-    return reads
-
-
-def _parts(
-    table: Mapping[str, Any], order: str, values: str, known: Mapping[str, "Shape"], base: Sequence[Any]
-) -> tuple[Any, ...]:
-    """The stages or jobs in order: those of the base or the named ones, each with its values."""
-    had = {_name_of(part, known): part for part in base}
+def _parts(table: Mapping[str, Any], order: str, key: str, known: Mapping[str, type], had: Mapping[str, Any]) -> Any:
+    """The stages, jobs or lanes in order: those of the base or the named ones, each with its values from a table such as
+    [recall.weigh]."""
     wanted = names(table.get(order, list(had)), order, tuple(known))
-    given = _tables(table, values, order, wanted, next(iter(known)))
-    return tuple(_part(known[name], had.get(name), given.get(name, {}), f"{values}.{name}") for name in wanted)
-
-
-def _tables(
-    table: Mapping[str, Any], key: str, order: str, wanted: Sequence[str], example: str
-) -> Mapping[str, Mapping[str, Any]]:
-    """The values for each name in a table of tables, such as [recall.weigh]."""
     given = table.get(key, {})
     if not isinstance(given, Mapping) or not all(isinstance(each, Mapping) for each in given.values()):
-        raise Invalid(f"{key} must be a table of tables, such as [{key}.{example}]")
+        raise Invalid(f"{key} must be a table of tables, such as [{key}.{next(iter(known))}]")
     for name in given:
         if name not in wanted:
             raise Invalid(f"{key}.{name[:60]}: {order} has no such name; it has {', '.join(wanted) or 'none'}")
-    return given
-
-
-def _part(part: "Shape", had: Any, given: Mapping[str, Any], where: str) -> Any:
-    _only(given, tuple(part.keys), where)
-    values = {part.keys[key].field: part.keys[key].check(value, f"{where}.{key}") for key, value in given.items()}
-    if had is not None:
-        return replace(had, **values)
-    needed = {field.name for field in fields(part.make) if field.default is MISSING} - set(values)
-    if needed:
-        raise Invalid(f"{where} needs {', '.join(sorted(needed))}; the base has no {where} to take it from")
-    return part.make(**values)
+    first = {name: had.get(name) or (Lane(name, 0.0) if known[name] is Lane else None) for name in wanted}
+    return tuple(_part(name, known[name], first[name], given.get(name, {}), f"{key}.{name}") for name in wanted)
 
 
 def _must_work(stages: Sequence[Any]) -> None:
     """Refuses an order of stages that gives no answers or wrong ones."""
-    names = [_name_of(stage, STAGES) for stage in stages]
-    found = [name for name in names if name in FINDERS]
-    if found not in FINDS:
+    order = [_name_of(stage, STAGES) for stage in stages]
+    finders = [name for name in order if any(name in way for way in FINDS)]
+    if finders not in FINDS:
         raise Invalid(
             "stages must find by words or by fields, or gather and then blend or fuse_ranks what was gathered; "
-            f"they are {', '.join(names) or 'none'}"
+            f"they are {', '.join(order) or 'none'}"
         )
-    finds = names.index(found[-1])
-    if names[0] != "understand" or names[-1] != "keep_best" or "believed" not in names[finds + 1 : -1]:
-        raise Invalid(
-            "stages must begin with understand, end with keep_best, and hold believed between what finds and keep_best "
-            f"(without it what no longer holds is recalled); they are {', '.join(names)}"
-        )
-    _must_suit_one_another(names)
-    _must_learn_in_order(names)
-    _must_count_votes_once(names, stages)
-    useless = sorted(set(names[:finds]) - {*BEFORE, *found}, key=names.index)
-    if useless:  # it would have no effect, and the file's author would not notice
-        raise Invalid(
-            f"{useless[0]} is before {found[-1]}, where nothing is found yet, and would have no effect; move it after that. "
-            f"Before it may come {', '.join(BEFORE)}"
-        )
-
-
-def _must_suit_one_another(names: Sequence[str]) -> None:
-    """Refuses stages that lack others they need, or that conflict."""
-    lost = [name for name in names if name in ("abstain", "drop_unlikely")]
-    if lost and "blend" not in names:
-        raise Invalid(f"{lost[0]} needs blend, which says how likely the answer is here; leave {lost[0]} out")
-    early = [name for name in ("aliases", "widen") if name in names]
-    if early and ("fields" not in names or max(map(names.index, early)) > names.index("fields")):
-        raise Invalid(f"{early[0]} adds words for the stage fields and has to come before it; leave {early[0]} out")
-    if "triggered" in names[:-2]:
-        raise Invalid("triggered brings up what no stage may drop, so it comes right before keep_best; move it there")
-    if "one_voice" in [name for name in names if name != "triggered"][:-2]:
-        raise Invalid(
-            "one_voice compares the memories about to be shown, so it comes right before keep_best; move it there"
-        )
-
-
-def _must_learn_in_order(names: Sequence[str]) -> None:
-    learning = [name for name in names if name in LEARNING]
-    if learning not in (["blend"], [], list(LEARNING)):
-        raise Invalid("learnt looks up what lessons puts to use: learnt comes before blend, and lessons after it")
-
-
-def _must_count_votes_once(names: Sequence[str], stages: Sequence[Any]) -> None:
-    weighed = {factor for stage in stages if isinstance(stage, weigh.Weigh) for factor in stage.factors}
-    if "votes" in names and weighed & {"votes", "recency"}:
-        raise Invalid("stages weighs votes twice: take votes or recency out of recall.weigh, or the stage votes out")
-
-
-def _only(table: Mapping[str, Any], allowed: Sequence[str], where: str) -> None:
-    for key in table:
-        if key not in allowed:
-            raise Invalid(f"{where} has no key {quoted(key)}; keys are {', '.join(allowed) or 'none'}")
-
-
-def _name_of(part: Any, known: Mapping[str, "Shape"]) -> str:
-    return next(name for name, each in known.items() if type(part) is each.make)
+    finds, untriggered = order.index(finders[-1]), [name for name in order if name != "triggered"]
+    early = set(order[:finds]) - {*BEFORE, *finders}
+    chances = {"abstain", "drop_unlikely"} & set(order) if "blend" not in order else set()
+    wording = {"aliases", "widen"} & set(order if finders != ["fields"] else order[finds:])
+    learning = [name for name in order if name in ("learnt", "blend", "lessons")]
+    factors = {factor for stage in stages if isinstance(stage, weigh.Weigh) for factor in stage.factors}
+    framed = (order[0], order[-1], "believed" in order[finds + 1 : -1]) == ("understand", "keep_best", True)
+    flaws: Mapping[str, object] = {
+        "stages must begin with understand, end with keep_best, and hold believed between what finds and keep_best (without it "
+        f"what no longer holds is recalled); they are {', '.join(order)}": not framed,
+        f"{', '.join(chances)} needs blend, which says how likely the answer is here; leave it out": chances,
+        f"{', '.join(wording)} adds words for the stage fields and has to come before it; leave it out": wording,
+        "triggered brings up what no stage may drop, so it comes right before keep_best; move it there": (
+            "triggered" in order[:-2]
+        ),
+        "one_voice compares the memories about to be shown, so it comes right before keep_best; move it there": (
+            "one_voice" in untriggered[:-2]
+        ),
+        "learnt looks up what lessons puts to use: learnt comes before blend, and lessons after it": (
+            learning not in ([], ["blend"], ["learnt", "blend", "lessons"])
+        ),
+        "votes count twice: take votes or recency out of recall.weigh, or the stage votes out": (
+            factors & {"votes", "recency"} if "votes" in order else set()
+        ),
+        # It would have no effect, and the file's author would not notice.
+        f"{', '.join(early)} is before {finders[-1]}, where nothing is found yet, and would have no effect; move it after that. "
+        f"Before it may come {', '.join(BEFORE)}": early,
+    }
+    for message, is_flawed in flaws.items():
+        if is_flawed:
+            raise Invalid(message)
 
 
 # ---------------------------------------------------------------- writing
@@ -210,231 +254,21 @@ def _name_of(part: Any, known: Mapping[str, "Shape"]) -> str:
 
 def text_of(design: Design) -> str:
     """The design as the text of such a file, with every value. Loading it under the same name gives the same design."""
-    lines = [
-        f"base = {toml.written(design.name if design.name in DESIGNS else 'balanced')}",
-        f"about = {toml.written(design.about)}",
-        f"reads = {toml.written(list(design.reads))}",
-        f"stages = {toml.written([_name_of(stage, STAGES) for stage in design.recall])}",
-        f"jobs = {toml.written([_name_of(job, JOBS) for job in design.upkeep])}",
-        f"conflicts = {toml.written(design.conflicts)}",
-        f"inject = {toml.written(design.inject)}",
-        f"files = {toml.written(design.files)}",
-        f"associates = {toml.written(design.associates)}",
-        f"twins = {toml.written(design.twins)}",
-        f"lanes = {toml.written([lane.name for lane in design.lanes])}",
-    ]
-    for table, parts, known in (("recall", design.recall, STAGES), ("upkeep", design.upkeep, JOBS)):
-        for part in parts:
-            name = _name_of(part, known)
-            lines += _written(f"{table}.{name}", known[name], part)
+    order = {
+        "base": design.name if design.name in DESIGNS else "balanced",
+        "reads": design.reads,
+        "stages": [_name_of(stage, STAGES) for stage in design.recall],
+        "jobs": [_name_of(job, JOBS) for job in design.upkeep],
+        "lanes": [lane.name for lane in design.lanes],
+    }
+    plain = {each.name: getattr(design, each.name) for each in fields(Design) if check_of(each)[0]}
+    lines = [f"{key} = {toml.written(value)}" for key, value in (order | plain).items() if key != "name"]
+    for stage in design.recall:
+        lines += _written(name := _name_of(stage, STAGES), f"recall.{name}", stage)
+    for job in design.upkeep:
+        lines += _written(name := _name_of(job, JOBS), f"upkeep.{name}", job)
     for lane in design.lanes:
-        lines += _written(f"lane.{lane.name}", LANE, lane)
-    for slot, shape in SLOTS.items():
-        lines += _written(slot, shape, getattr(design, slot))
+        lines += _written(lane.name, f"lane.{lane.name}", lane)
+    for slot in SLOTS:
+        lines += _written(slot, slot, getattr(design, slot))
     return "\n".join(lines) + "\n"
-
-
-def _written(table: str, shape: "Shape", value: Any) -> list[str]:
-    """One table of such a file as lines; none if it has no keys."""
-    values = [f"{key} = {toml.written(each.written(getattr(value, each.field)))}" for key, each in shape.keys.items()]
-    return ["", f"[{table}]", *values] if values else []
-
-
-# ---------------------------------------------------------------- everything a file can name
-
-
-def names(value: Any, what: str, known: Sequence[str]) -> tuple[str, ...]:
-    """A list of distinct names, all of them known."""
-    if not isinstance(value, list) or not all(isinstance(name, str) for name in value):
-        raise Invalid(f"{what} must be a list of names such as {list(known[:2])}, not {quoted(value)}")
-    for place, name in enumerate(value):
-        if name not in known:
-            raise Invalid(f"{what}: there is no {quoted(name)}; names are {', '.join(known)}")
-        if name in value[:place]:
-            raise Invalid(f"{what} names {name} twice; once is enough")
-    return tuple(value)
-
-
-def one_of(value: Any, what: str, known: Sequence[str]) -> str:
-    if not isinstance(value, str) or value not in known:
-        raise Invalid(f"{what}: there is no {quoted(value)}; it is one of {', '.join(known)}")
-    return value
-
-
-@dataclass(frozen=True, slots=True)
-class Key:
-    """A key of a stage's table: the field it sets, the values it allows, and how the field is written back."""
-
-    field: str
-    check: Callable[[Any, str], Any]
-    written: Callable[[Any], Any] = lambda value: value
-
-
-@dataclass(frozen=True, slots=True)
-class Shape:
-    """The class of a stage, job, lane or slot, and the keys of its table."""
-
-    make: type
-    keys: Mapping[str, Key]
-
-
-def _shape(make: type, **keys: Key | Callable[[Any, str], Any]) -> Shape:
-    """A shape whose plain keys, those given only as a check, set the field of the same name."""
-    return Shape(make, {name: key if isinstance(key, Key) else Key(name, key) for name, key in keys.items()})
-
-
-RETAINED = ("project", "session", "user", "task", "agent")  # families whose memories a rule may archive; never global
-OFF = "off"
-
-
-def _or_off(field: str, check: Callable[[Any, str], Any], written: Callable[[Any], Any] = lambda value: value) -> Key:
-    """A key that takes a value or "off"."""
-
-    def checked(value: Any, what: str) -> Any:
-        try:
-            return None if value == OFF else check(value, what)
-        except Invalid as problem:
-            raise Invalid(f'{problem}; or "{OFF}"') from problem
-
-    return Key(field, checked, lambda value: OFF if value is None else written(value))
-
-
-_vote = partial(checks.number, least=0, most=100)
-_pool = partial(checks.whole, least=1, most=1000)
-_few = partial(checks.whole, least=1, most=64)
-_some = partial(checks.whole, least=1, most=100)
-_lift = partial(checks.number, least=1, most=2)
-_part_of = partial(checks.number, least=0.01, most=1)
-_field = partial(checks.number, least=0.1, most=10)
-_odds = partial(checks.number, least=0, most=20)
-_lowered = partial(checks.number, least=0.1, most=1)
-_tokens = partial(checks.whole, least=0, most=1_000_000)
-STAGES: Mapping[str, Shape] = {
-    "understand": _shape(gather.Understand, most=_few, urls=checks.flag),
-    "recognise": _shape(gather.Recognise),
-    "learnt": _shape(lessons.Learnt),
-    "words": _shape(words.ByWords, pool=_pool, source=checks.flag, lifted=partial(one_of, known=tuple(words.LIFTS))),
-    "gather": _shape(gather.Gather, words=_pool, meaning=_pool, around=_pool),
-    "blend": _shape(blend.Blend),
-    "fuse_ranks": _shape(blend.FuseRanks, k=_pool, meaning=checks.share),
-    "aliases": _shape(words.ExpandAliases, weight=_part_of, usual=checks.flag),
-    "widen": _shape(words.Widen, fuzzy=partial(checks.number, least=0, most=0.5), prefix=checks.flag, most=_few),
-    "fields": _shape(words.ByFields, pool=_pool, content=_field, tags=_field, files=_field, category=_field),
-    "believed": _shape(keep.Believed),
-    "weigh": _shape(weigh.Weigh, factors=Key("factors", partial(names, known=tuple(FACTORS)), list)),
-    "votes": _shape(weigh.WeighByVotes, reinforce=_vote, demote=_vote),
-    "lessons": _shape(lessons.Lessons),
-    "suspect": _shape(weigh.Suspect, weight=_lowered),
-    "abstain": _shape(keep.Abstain, below=checks.share, elsewhere=checks.share, unless_covered=checks.share),
-    "drop_unlikely": _shape(
-        keep.DropUnlikely, below=checks.share, behind=_odds, unless_covered=checks.share, elsewhere=_odds
-    ),
-    "drop_weak": _shape(keep.DropWeak, share=checks.share),
-    "keep_close": _shape(
-        keep.KeepClose, of_best=checks.share, of_previous=checks.share, most=_pool, linked=checks.share
-    ),
-    "files": _shape(weigh.FileAffinity, each=checks.share),
-    "favour_kinds": _shape(weigh.FavourKinds, first=_lift, second=_lift),
-    "favour_season": _shape(weigh.FavourSeason, by=_lift),
-    "fade": _shape(weigh.Fade, decay=partial(one_of, known=tuple(DECAYS))),
-    "rerank": _shape(weigh.Rerank, most=_pool),
-    "judge": _shape(
-        judge.Judge, most=_some, judges=partial(checks.whole, least=1, most=2), every=_some, demanded=checks.flag
-    ),
-    "keep_top": _shape(keep.KeepTop, most=_pool),
-    "drop_tail": _shape(keep.DropTail, rule=partial(one_of, known=("median", "lowest")), share=checks.share),
-    "spread": _shape(keep.Spread, most=_pool),
-    "say_once": _shape(keep.SayOnce),
-    "one_voice": _shape(keep.OneVoice),
-    "answered": _shape(talk.Answered, tool=_lowered, asked=_lowered),
-    "cascade": _shape(
-        cascade.Cascade,
-        seeds=_some,
-        depth=partial(checks.whole, least=1, most=4),
-        fan=_some,
-        rare=partial(checks.whole, least=2, most=1000),
-        **dict.fromkeys(("decay", "tags", "names", "clusters", "superseding", "others"), checks.share),
-    ),
-    "mark_conflicts": _shape(weigh.MarkConflicts, weight=_lowered),
-    "newest_first": _shape(newest.NewestFirst, most=partial(checks.whole, least=2, most=100)),
-    "triggered": _shape(triggered.Triggered, most=partial(checks.whole, least=1, most=10)),
-    "keep_best": _shape(keep.KeepBest, pinned=partial(checks.whole, least=0, most=100)),
-}
-# The other parts of a design besides stages and jobs, each with a table of its own.
-LANE = _shape(
-    Lane,
-    share=checks.share,
-    floor=_tokens,
-    ceiling=_or_off("ceiling", _tokens),
-    of=partial(one_of, known=("total", "rest")),
-    least=checks.share,
-    of_best=checks.share,
-)
-SLOTS: Mapping[str, Shape] = {
-    "budget": _shape(
-        Budget,
-        tokens=_tokens,
-        share=checks.share,
-        most=_tokens,
-        hits=_or_off("hits", _pool),
-        deadline=_or_off("deadline", checks.seconds),
-    ),
-    "compression": _shape(
-        Compression,
-        mode=partial(one_of, known=("cheap", "balanced", "max_quality")),
-        ratio=_or_off("ratio", checks.share),
-        head_tail_preserve=partial(checks.whole, least=0, most=1000),
-        middle_compress=checks.flag,
-    ),
-    "promotion": _shape(
-        Promotion,
-        mode=partial(one_of, known=("manual", "propose", "auto", "direct")),
-        preset=partial(one_of, known=tuple(PRESETS)),
-        every=_or_off("every", partial(checks.whole, least=1, most=1_000_000)),
-    ),
-    "due": _shape(
-        Due,
-        on_open=checks.flag,
-        uses=_or_off("uses", partial(checks.whole, least=1, most=1_000_000)),
-        hours=_or_off("hours", partial(checks.number, least=0.1, most=100_000)),
-        idle=_or_off("idle", partial(checks.number, least=0.1, most=100_000)),
-        above=_or_off("above", partial(checks.whole, least=1, most=100_000_000)),
-    ),
-}
-JOBS: Mapping[str, Shape] = {
-    "prune": _shape(
-        retain.Prune,
-        max_size=Key("max_bytes", checks.size, checks.size_text),
-        percent=partial(checks.number, least=0.01, most=100),
-        reinforce=_vote,
-        demote=_vote,
-    ),
-    "settle": _shape(retain.Settle),
-    "expire": _shape(retain.Expire),
-    "retain": _shape(
-        retain.Retain,
-        max_items=_or_off("max_items", partial(checks.whole, least=1, most=100_000_000)),
-        max_size=_or_off("max_bytes", checks.size, checks.size_text),
-        ttl_days=_or_off("ttl_days", partial(checks.number, least=1, most=100_000)),
-        min_confidence=_or_off("min_confidence", checks.share),
-        families=Key("families", partial(names, known=RETAINED), list),
-        order=partial(one_of, known=("decayed", "importance")),
-    ),
-    "retain_sessions": _shape(sessions.RetainSessions, days=partial(checks.number, least=1, most=100_000)),
-    "suggest_aliases": _shape(suggest.SuggestAliases, most=_some, times=_some),
-    "stale_sections": _shape(stale.StaleSections, days=partial(checks.number, least=1, most=100_000), most=_some),
-    "merge_twins": _shape(twins.MergeTwins),
-    "redundancy": _shape(twins.Redundancy),
-    "contradictions": _shape(tidy.Contradictions, most=_some),
-    "verify": _shape(tidy.Verify, most=partial(checks.whole, least=1, most=1000)),
-    "fade": _shape(tidy.FadeAway, below=checks.share),
-    "clusters": _shape(clusters.Clusters),
-    "tag_cleanup": _shape(tidy.TagCleanup, most=_some),
-    "suggest_procedures": _shape(practice.SuggestProcedures, most=_some),
-    "cross_links": _shape(tidy.CrossLinks, most=_some),
-    "tune_lanes": _shape(suggest.TuneLanes, receipts=partial(checks.whole, least=1, most=10_000)),
-}
-KEYS = (
-    *"base name about reads stages recall jobs upkeep conflicts inject files twins associates lanes lane".split(),
-    *SLOTS,
-)

@@ -1,8 +1,8 @@
 """The bridge between the agents of a session: what others noted or found there since this one last spoke.
 
-It is a lane of its own, before all lanes that depend on the query, in every context that names a session and an agent.
-It takes the place of a design's lane for the whole session, if there is one. It includes what the user noted in the
-session meanwhile, but no turns: an agent that takes over a session reads those separately.
+It is a lane before all that depend on the query, in every context that names a session and an agent, and takes the place
+of a design's session lane. It includes what the user noted meanwhile, but no turns: an agent that takes over a session
+reads those separately.
 """
 
 from collections.abc import Mapping, Sequence
@@ -15,8 +15,7 @@ from memorist.records import Hit
 from memorist.store.protocol import Store
 from memorist.store.where import Order, Where
 
-USUAL_LANE = Lane(BRIDGE, 0.5, 0, 3000, "rest")  # for designs without a session lane
-MOST_TOLD = 50  # memories
+MOST_NOTES = 50
 
 
 def bridged(lanes: Sequence[Lane], session: str | None, agent: str | None) -> tuple[Lane, ...]:
@@ -28,18 +27,16 @@ def bridged(lanes: Sequence[Lane], session: str | None, agent: str | None) -> tu
         return tuple(lanes)
     if "session" in names:
         return tuple(replace(lane, name=BRIDGE) if lane.name == "session" else lane for lane in lanes)
-    return _before_the_question(lanes)
+    first = next((place for place, name in enumerate(names) if name not in STEADY), len(names))
+    return (*lanes[:first], Lane(BRIDGE, 0.5, 0, 3000, "rest"), *lanes[first:])
 
 
-def _before_the_question(lanes: Sequence[Lane]) -> tuple[Lane, ...]:
-    first = next((place for place, lane in enumerate(lanes) if lane.name not in STEADY), len(lanes))
-    return (*lanes[:first], USUAL_LANE, *lanes[first:])
-
-
-def told(agent: str | None, turns: Where, notes: Where, store: Store, kinds: Mapping[str, Kind]) -> list[Hit]:
+def notes_of_others(
+    agent: str | None, turns: Where, notes: Where, store: Store, kinds: Mapping[str, Kind]
+) -> list[Hit]:
     """Of these notes of a session, those by others since the agent's last turn, the latest first."""
     last = next((turn.number for turn in store.find(turns.also("agent", "eq", agent), Order("number"), 1)), 0)
-    found = store.find(notes.also("number", "gt", last).also("agent", "ne", agent), Order("number"), MOST_TOLD)
-    said = [each for each in found if each.provenance.agent is not None or each.origin == "user"]  # from a known author
-    others = [record for record in said if kinds[record.kind].recalled]
+    found = store.find(notes.also("number", "gt", last).also("agent", "ne", agent), Order("number"), MOST_NOTES)
+    attributed = [each for each in found if each.provenance.agent is not None or each.origin == "user"]
+    others = [record for record in attributed if kinds[record.kind].recalled]
     return [Hit(record, 1.0 - place / len(others), {BRIDGE: 1.0}) for place, record in enumerate(others)]

@@ -1,7 +1,7 @@
 """Modes (how hard to save tokens) and profiles (for which role) of a context. Both are data.
 
-A profile weighs the hits for one kind of work. Its factors are small and bounded: they decide which of the matching memories
-enter first, and never add one that does not match. Only the policy `recency` ignores the query and takes the latest.
+A profile weighs the hits for one kind of work. Its factors are bounded: they decide which of the matching memories enter
+first, and never add one that does not match. Only the policy `recency` ignores the query and takes the latest.
 """
 
 from collections.abc import Mapping, Sequence
@@ -15,14 +15,16 @@ from memorist.access import family_of
 from memorist.errors import Invalid
 from memorist.lazy import dataclass
 from memorist.records import Record
+from memorist.scoring import days_since
 from memorist.text.visible import quoted
 
 Policy = Literal["recency", "semantic", "hybrid"]
 ProfileName = Literal["planner", "implementer", "reviewer", "assistant", "global", "none"]
 T = TypeVar("T")
-MOST_TURNS = 1000
 TURNS = 3
 NONE = "none"  # the profile of a prompt that gets no memories
+FILE_FACTOR, TAG_FACTOR = 1.3, 1.25
+RECENT_DAYS, RECENT_DECISION = 14.0, 1.2
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,13 +59,17 @@ class Profile:
         checks.one_of(self.policy, "policy", get_args(Policy))
         if self.tokens is not None:
             checks.whole(self.tokens, "tokens", 1, checks.LARGEST_PROMPT)
-        checks.whole(self.turns, "turns", 0, MOST_TURNS)
+        checks.whole(self.turns, "turns", 0, 1000)
         checks.labels(self.tags, "tags")
-        _must_map(self.kinds, "kinds are factors by kind, such as {'decision': 1.25}")
+        for name, example in (
+            ("kinds", {"decision": 1.25}),
+            ("shares", {"project": 0.5}),
+            ("sources", {"user": ["api"]}),
+        ):
+            if not isinstance(given := getattr(self, name), Mapping):
+                raise Invalid(f"{name} must be a dict such as {example}, not {quoted(given)}")
         for kind, factor in self.kinds.items():
             checks.number(factor, f"the factor of {quoted(kind)}", 0.5, 2)
-        _must_map(self.shares, "shares are numbers by lane, such as {'project': 0.5}")
-        _must_map(self.sources, "sources are tags by scope family, such as {'project': ['api']}")
         for family, tags in self.sources.items():
             checks.labels(tags, f"the tags of {quoted(family)}")
 
@@ -73,15 +79,6 @@ class Profile:
         return tags is not None and (not tags or not set(tags).isdisjoint(record.tags))
 
 
-def _must_map(given: object, what: str) -> None:
-    if not isinstance(given, Mapping):
-        raise Invalid(f"{what}, not {quoted(given)}")
-
-
-FILE_FACTOR = 1.3
-TAG_FACTOR = 1.25
-RECENT_DAYS = 14.0
-RECENT_DECISION = 1.2
 PROFILES: Mapping[str, Profile] = {
     profile.name: profile
     for profile in (
@@ -97,10 +94,6 @@ PROFILES: Mapping[str, Profile] = {
 }
 
 
-def mode_named(name: object) -> Mode:
-    return named(name, MODES, "mode")
-
-
 def profile_named(name: object) -> Profile | None:
     """The profile with this name, or the caller's own; None if none is given, and for `none`."""
     if name is None or name == NONE:
@@ -108,33 +101,28 @@ def profile_named(name: object) -> Profile | None:
     return name if isinstance(name, Profile) else named(name, PROFILES, "profile", NONE)
 
 
-def named(name: object, known: Mapping[str, T], what: str, *more: str) -> T:
-    if not isinstance(name, str) or name not in known:
-        raise Invalid(f"there is no {what} {quoted(name)}; {what}s are {', '.join((*known, *more))}")
-    return known[name]
+def named(name: object, values: Mapping[str, T], what: str, *more: str) -> T:
+    if not isinstance(name, str) or name not in values:
+        raise Invalid(f"there is no {what} {quoted(name)}; {what}s are {', '.join((*values, *more))}")
+    return values[name]
 
 
 def weighed(
     record: Record, score: float, profile: Profile | None, files: Sequence[str], query: str, now: datetime
 ) -> float:
-    """The weight of a memory with this score, which decides how early it enters for this role."""
+    """The weight of a memory with this score, which decides how early it enters for this role. What is about one of these
+    files, or about one that the query names, enters earlier."""
     if profile is None:
         return score
-    days = max(0.0, (now - record.times.at).total_seconds() / 86400)
+    days = days_since(record.times.at, now)
     if profile.policy == "recency":
         return 1 / (1 + days)
-    factor = profile.kinds.get(record.kind, 1.0)
-    if _touches(record, files, query):
-        factor *= FILE_FACTOR
+    wanted, own = ({n for file in some for n in (file, PurePath(file).name)} for some in (files, record.files))
+    score *= profile.kinds.get(record.kind, 1.0)
+    if own & wanted or any(len(name) > 3 and name in query for name in own):
+        score *= FILE_FACTOR
     if set(record.tags) & set(profile.tags):
-        factor *= TAG_FACTOR
+        score *= TAG_FACTOR
     if profile.policy == "hybrid" and record.kind in ("decision", "architecture") and days <= RECENT_DAYS:
-        factor *= RECENT_DECISION
-    return score * factor
-
-
-def _touches(record: Record, files: Sequence[str], query: str) -> bool:
-    """Whether it is about one of these files, or about one that the query names by path or file name."""
-    wanted = {name for file in files for name in (file, PurePath(file).name)}
-    own = {name for file in record.files for name in (file, PurePath(file).name)}
-    return bool(own & wanted) or any(len(name) > 3 and name in query for name in own)
+        score *= RECENT_DECISION
+    return score

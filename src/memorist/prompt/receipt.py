@@ -16,7 +16,7 @@ def rendered(context: Context, lanes: Mapping[str, str]) -> Mapping[str, Any]:
     """What the recall log stores about a context: everything needed to show it again. `lanes`: the lane of each memory."""
     return {
         "text": context.text,
-        "digest": _digest(context.text),
+        "digest": digest_of(context.text),
         "items": [[hit.record.id, lanes.get(hit.record.id, "")] for hit in context.items],
         "tokens": context.tokens,
         "budget": context.budget,
@@ -30,36 +30,27 @@ def rendered(context: Context, lanes: Mapping[str, str]) -> Mapping[str, Any]:
 
 def shown_again(line: Receipt, store: Store, where: Where) -> Context:
     """The context of a receipt: the exact text that went into the prompt, with its memories as they are now."""
-    scores = dict(line.shown)
+    scores, kept = dict(line.shown), line.rendered
 
     def hits(ids: Sequence[str]) -> tuple[Hit, ...]:
         return tuple(Hit(record, scores.get(record.id, 0.0)) for record in store.get(ids, where))
 
-    kept = line.rendered
     if kept is None:
         because = "that was a recall; nothing was put into a prompt"
         return Context("", hits(list(scores)), receipt=line.id, empty_because=because)
-    exact = _digest(kept["text"]) == kept["digest"]  # redaction changed nothing in it
+    is_exact = digest_of(kept["text"]) == kept["digest"]  # redaction changed nothing in it
+    altered = line.empty_because if is_exact else "a secret was removed from this text before it was kept"
     return Context(
-        kept["text"],
-        hits([id for id, _ in kept["items"]]),
-        kept["tokens"],
-        kept["budget"],
-        kept["ratio"],
-        line.id,
-        tuple(kept["left_out"]),
-        line.empty_because if exact else "a secret was removed from this text before it was kept",
-        kept["stable"],
-        kept["lanes"],
-        kept.get("fingerprint", {}),
-    )
+        kept["text"], hits([id for id, _ in kept["items"]]), kept["tokens"], kept["budget"], kept["ratio"], line.id,
+        tuple(kept["left_out"]), altered, kept["stable"], kept["lanes"], kept.get("fingerprint", {}),
+    )  # fmt: skip
 
 
 def fingerprint(query: str, **facts: Any) -> dict[str, Any]:
     """What kind of prompt it was, without its words. Prompts with the same hash can be compared by their outcomes."""
     facts["words"] = len(query_terms(query))
-    return facts | {"hash": _digest(json.dumps(facts))}
+    return facts | {"hash": digest_of(json.dumps(facts))}
 
 
-def _digest(text: str) -> str:
+def digest_of(text: str) -> str:
     return hashlib.blake2b(text.encode(), digest_size=8).hexdigest()

@@ -2,28 +2,24 @@
 
 A page is mostly memory: one frame, then a line for each memory with its number, and a word about a memory only where
 that changes how to read it. The part that does not depend on the query comes first and is identical to the byte until a
-memory changes, so a model's prompt cache can reuse it. The memories recalled for this query follow. Models read the
-beginning and the end of a long text best, so the strongest memories are there and the weakest in the middle. What the
-user said for good has a heading that says so; everything else is under a heading that says that it is not an
-instruction.
+memory changes, so a model's prompt cache can reuse it. The memories recalled for this query follow, the strongest at the
+beginning and the end, because models read the middle of a long text worst. What the user said for good has a heading that
+says so; everything else is under a heading that says that it is not an instruction.
 
 Every stored text is data of unknown intent. Invisible characters are written out once for all styles (`body_of`). Each
 style keeps the rest inside its box: only we write lines at the margin, and everything after the first line of a memory
-is indented. XML escapes it as well, Markdown indents it too far to close the fence, and JSON quotes it. A parser reads
-back exactly the texts that went in.
+is indented. XML escapes it as well, Markdown indents it too far to close the fence, and JSON quotes it.
 
-A part ends with a mark that the author of a memory cannot have known. The mark of the second part is random for each
-call. The first part must not change between calls, so its mark is a digest of its own content under the store's secret
-key, which changes with every word and cannot be computed without the key (docs/why/0014-marks-in-a-prompt.md).
+A part ends with a mark that the author of a memory cannot have known. That of the second part is random for each call; the
+first must not change between calls, so its mark is a digest of its own content under the store's secret key
+(docs/why/0014-marks-in-a-prompt.md).
 """
 
 import json
 import re
 import secrets
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from datetime import datetime, timedelta
-from itertools import chain
-from typing import Protocol
 
 from memorist.design import STEADY
 from memorist.lazy import dataclass
@@ -40,13 +36,11 @@ OWN = "The user's own standing preferences and instructions"
 RECALLED = "Recalled"  # the shorter heading, for a page that has said "reference data" before
 STANDING = ("preference", "instruction", "convention")  # kinds of memories that say what somebody wants from now on
 COURSES = ("summary", "narrative")  # kinds that say how something went on
-DOUBTED = ("stale", "unverifiable")  # states of a memory's files that are shown as a doubt
 OLD = timedelta(days=182)  # from this age on a memory shows its month
 ROLES = ("user", "assistant", "system", "tool")
 LETTERS = "bcdfghjkmnpqrstvwxz"  # no vowels: a mark is not a word, and no rule takes it for a secret
 MARK = 9  # letters: 38 bits
 UNSAFE = re.compile(r"[^\w ./\\+@~-]")  # in a path that is shown among the facts
-LONGEST_PATH = 200
 NO_XML = re.compile("[\ufffe\uffff]")  # the two characters that XML cannot hold and that `visible` leaves in
 Digest = Callable[[str], str]  # hexadecimal, under the store's secret key
 
@@ -72,23 +66,23 @@ class Item:
     @property
     def own(self) -> bool:
         """Whether the user said it for good: pinned, or of a standing kind in a lane that is in every prompt."""
-        said = self.record
-        theirs = said.origin == "user" and said.trust == "high" and said.status == "confirmed" and said.kind != "turn"
-        return theirs and bool(self.lane) and (said.pinned or (self.lane in STEADY and said.kind in STANDING))
+        record = self.record
+        theirs = record.origin == "user" and record.trust == "high" and record.status == "confirmed"
+        lasting = record.pinned or (self.lane in STEADY and record.kind in STANDING)
+        return theirs and lasting and bool(self.lane) and record.kind != "turn"
 
     @property
     def facts(self) -> str:
         """Its number, and what changes how to read it: our own words and checked names. The only free text is a path."""
         record = self.record
         turn = record.kind == "turn" and record.provenance.role in ROLES
-        doubt = "low trust" if record.trust == "low" else "unconfirmed" if record.status == "candidate" else None
-        said = (
+        facts = (
             str(record.number), record.provenance.role if turn else None, "procedure" if shown_procedure(record) else None,
-            place_of(record), doubt,
+            place_of(record), "low trust" if record.trust == "low" else "unconfirmed" if record.status == "candidate" else None,
             LABEL if suspect(record) else None, "outdated" if "outdated" in self.hit.why else None,
-            self.hit.freshness if self.hit.freshness in DOUBTED else None, self.when,
+            self.hit.freshness if self.hit.freshness in ("stale", "unverifiable") else None, self.when,
         )  # fmt: skip
-        return ", ".join(filter(None, said))
+        return ", ".join(filter(None, facts))
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,27 +93,37 @@ class Contradiction:
     b: Record
 
     @property
-    def said(self) -> str:
+    def warning(self) -> str:
         both = " and ".join(f"[{r.number}] ({r.times.stated.date().isoformat()}, {r.origin})" for r in (self.a, self.b))
         return f"! {both} contradict each other; verify."
 
 
 def body_of(record: Record, longest: int | None, terms: Sequence[str] = ()) -> str:
-    """The text to show. If it is too long, the sentences that matter are kept, first those with `terms` of the query;
-    of a session summary, the latest lines. A note says how much is left out, and which memory has it."""
-    shown = shown_procedure(record)
-    text = record.text if shown is None else shown.titled(record.text)
-    if shown is not None:
-        return "\n".join((visible(text if longest is None else text[:longest]), *_steps(shown, longest, record.number)))
+    """The text to show. If it is too long, the sentences that matter are kept, first those with `terms` of the query; of a
+    session summary, the latest lines; of a procedure, its first lines. A note says how much is left out, and which memory
+    has it."""
+    text, procedure = record.text, shown_procedure(record)
+    if procedure is not None:
+        lines, room = [visible(procedure.titled(text)[:longest])], longest
+        steps = [visible(line) for line in procedure.lines()]
+        for place, line in enumerate(steps):
+            room = None if room is None else room - len(line)
+            if room is not None and room < 0:
+                more = len(steps) - place
+                return "\n".join(
+                    (*lines, f"[…{more} more of its lines are left out, memory {record.number} has them…]")
+                )
+            lines.append(line)
+        return "\n".join(lines)
     if longest is None or len(text) <= longest:
         return visible(text)
     course = record.kind in COURSES and not terms
     kept = (latest(text, longest) if course else shortened(text, longest, terms)) or [text[:longest]]
     out = f"[…{len(text) - sum(map(len, kept)):,} characters left out, memory {record.number} has them…]"
-    first, *more = map(visible, kept)
+    first, *rest = map(visible, kept)
     if first.endswith("\n"):
-        return first + "\n".join((out, (GAP.strip() + "\n").join(more)))
-    return f"{first} {out} {GAP.join(more)}"
+        return first + "\n".join((out, (GAP.strip() + "\n").join(rest)))
+    return f"{first} {out} {GAP.join(rest)}"
 
 
 def shown_procedure(record: Record) -> Procedure | None:
@@ -131,26 +135,14 @@ def shown_procedure(record: Record) -> Procedure | None:
     return found
 
 
-def _steps(procedure: Procedure, longest: int | None, number: int) -> list[str]:
-    """The lines of a procedure, as many whole ones as fit into so many characters; a note says how many are left out."""
-    lines, room = [visible(line) for line in procedure.lines()], longest
-    for place, line in enumerate(lines):
-        if room is not None:
-            room -= len(line)
-            if room < 0:
-                left = len(lines) - place
-                return [*lines[:place], f"[…{left} more of its lines are left out, memory {number} has them…]"]
-    return lines
-
-
 def place_of(record: Record) -> str | None:
     """Where a part of a document is, `docs/guide.md:12-40`, or where an item was extracted, `docs/guide.md:12`. A path
     is free text, so characters that could make it pass for a fact are replaced."""
     if not record.files or (record.kind != "document" and {"lines", "line"}.isdisjoint(record.data)):
         return None
-    path, lines = UNSAFE.sub("_", record.files[0])[:LONGEST_PATH], record.data.get("lines", [record.data.get("line")])
-    known = isinstance(lines, Sequence) and len(lines) in (1, 2) and all(isinstance(line, int) for line in lines)
-    return f"{path}:{'-'.join(map(str, lines))}" if known else path
+    path, lines = UNSAFE.sub("_", record.files[0])[:200], record.data.get("lines", [record.data.get("line")])
+    valid = isinstance(lines, Sequence) and len(lines) in (1, 2) and all(isinstance(line, int) for line in lines)
+    return f"{path}:{'-'.join(map(str, lines))}" if valid else path
 
 
 def when_of(record: Record, now: datetime) -> str | None:
@@ -173,24 +165,10 @@ def when_of(record: Record, now: datetime) -> str | None:
 Group = tuple[str, Sequence[str]]  # a heading, and the rendered entries below it
 
 
-class Style(Protocol):
-    """`begin` and `end` frame the page, and `glue` joins its parts. A part holds groups of entries, which are items and
-    reported contradictions; it names its mark at its beginning and ends with it."""
-
-    @property
-    def begin(self) -> str: ...
-    @property
-    def glue(self) -> str: ...
-    @property
-    def end(self) -> str: ...
-    def item(self, item: Item) -> str: ...
-    def contradiction(self, contradiction: Contradiction) -> str: ...
-    def part(self, mark: str, groups: Sequence[Group]) -> str: ...
-
-
 @dataclass(frozen=True, slots=True)
-class Lined:
-    """One line for each memory; further lines of a memory are indented."""
+class Style:
+    """One line for each memory; further lines of a memory are indented. `begin` and `end` frame the page, `glue` joins its
+    parts. A part names its mark in its first heading and ends with it."""
 
     begin: str = ""
     end: str = ""
@@ -202,15 +180,18 @@ class Lined:
         return f"\n[{item.facts}] " + self.escape(item.body).replace("\n", "\n" + self.indent)
 
     def contradiction(self, contradiction: Contradiction) -> str:
-        return f"\n{contradiction.said}"
+        return f"\n{contradiction.warning}"
 
     def part(self, mark: str, groups: Sequence[Group]) -> str:
-        said = [title + "".join(entries) for title, entries in _marked(mark, groups)]
-        return "\n".join((*said, f"End {mark}"))
+        (title, first), *others = groups
+        parts = (name + "".join(entries) for name, entries in ((f"{title} {mark}", first), *others))
+        return "\n".join((*parts, f"End {mark}"))
 
 
 @dataclass(frozen=True, slots=True)
-class Json:
+class JsonStyle:
+    """An object of lists of texts."""
+
     begin: str = "{"
     end: str = "}"
     glue: str = ", "
@@ -219,21 +200,16 @@ class Json:
         return json.dumps(f"{item.facts}: {item.body}", ensure_ascii=False) + ", "
 
     def contradiction(self, contradiction: Contradiction) -> str:
-        return json.dumps(contradiction.said, ensure_ascii=False) + ", "
+        return json.dumps(contradiction.warning, ensure_ascii=False) + ", "
 
     def part(self, mark: str, groups: Sequence[Group]) -> str:
-        *others, (last, entries) = _marked(mark, groups)
-        lists = [(title, "".join(said).removesuffix(", ")) for title, said in others]
-        lists.append((last, "".join((*entries, f'"{mark}"'))))
-        return ", ".join(f'"{title}": [{said}]' for title, said in lists)
+        titles = [f"{groups[0][0]} {mark}", *(title for title, _ in groups[1:])]
+        lists = ["".join(entries) for _, entries in groups]
+        lists = [*(entries.removesuffix(", ") for entries in lists[:-1]), f'{lists[-1]}"{mark}"']
+        return ", ".join(f'"{title}": [{entries}]' for title, entries in zip(titles, lists, strict=True))
 
 
-def _marked(mark: str, groups: Sequence[Group]) -> list[Group]:
-    """The groups of a part, with its mark added to the first heading."""
-    (title, entries), *others = groups
-    return [(f"{title} {mark}", entries), *others]
-
-
+AnyStyle = Style | JsonStyle
 _ENTITIES = str.maketrans({"&": "&amp;", "<": "&lt;", ">": "&gt;"})  # importing `html` takes 2 ms
 
 
@@ -241,22 +217,22 @@ def _xml(text: str) -> str:
     return NO_XML.sub(lambda found: f"\\u{ord(found[0]):04x}", text).translate(_ENTITIES)
 
 
-STYLES: dict[str, Style] = {
-    "xml": Lined("<project_memory>", "</project_memory>", _xml),
-    "markdown": Lined("## Memory\n```\n", "\n```", indent="    "),  # indented so far, nothing closes the fence
-    "plain": Lined(),
-    "json": Json(),
+STYLES: dict[str, AnyStyle] = {
+    "xml": Style("<project_memory>", "</project_memory>", _xml),
+    "markdown": Style("## Memory\n```\n", "\n```", indent="    "),  # indented so far, nothing closes the fence
+    "plain": Style(),
+    "json": JsonStyle(),
 }
 CLIENTS = {"claude-code": "xml", "gemini": "markdown", "codex": "plain", "opencode": "plain"}
 
 
-# ---------------------------------------------------------------- the page
-
-
-def style_of(style: object, client: object) -> Style:
+def style_of(style: object, client: object) -> AnyStyle:
     """The given style, else the one that the client reads best, else plain."""
     usual = "plain" if client is None else named(client, CLIENTS, "client")
     return named(usual if style is None else style, STYLES, "style")
+
+
+# ---------------------------------------------------------------- the page
 
 
 @dataclass(frozen=True, slots=True)
@@ -265,46 +241,57 @@ class Page:
 
     text: str
     stable: int
-    steady: tuple[Item, ...]
-    recalled: tuple[Item, ...]  # in the order of the page
-
-    @property
-    def items(self) -> tuple[Item, ...]:
-        return (*self.steady, *self.recalled)
-
-
-Written = Callable[[Item], str]  # renders an item in some style
+    items: tuple[Item, ...]  # in the order of the page
 
 
 def page(
-    style: Style,
+    style: AnyStyle,
     steady: Sequence[Item],
     recalled: Sequence[Item],
     contradictions: Sequence[Contradiction],
     digest: Digest,
-    write: Written | None = None,
+    write: Callable[[Item], str] | None = None,
 ) -> Page:
     """These memories as text; empty if there are none. `write` returns items that are rendered already."""
     write = write or style.item
     steady, placed = own_first(steady), own_first(arranged(recalled))
     if not steady and not placed:
-        return Page("", 0, (), ())
-    said = [style.contradiction(contradiction) for contradiction in contradictions]
-    always = _groups(steady, REFERENCE, write, ())
-    found = _groups(placed, RECALLED if REFERENCE in dict(always) else REFERENCE, write, said)
-    texts, parts = _joined(found), list[str]()
+        return Page("", 0, ())
+
+    def groups(items: Sequence[Item], title: str, more: Sequence[str] = ()) -> list[Group]:
+        own, rest = [write(item) for item in items if item.own], [write(item) for item in items if not item.own]
+        return [group for group in ((OWN, own), (title, [*rest, *more])) if group[1]]
+
+    always = groups(steady, REFERENCE)
+    warnings = [style.contradiction(contradiction) for contradiction in contradictions]
+    found = groups(placed, RECALLED if REFERENCE in dict(always) else REFERENCE, warnings)
+    first, then = ("".join("".join(entries) for _, entries in some) for some in (always, found))
+    parts = list[str]()
     if always:
-        parts.append(style.part(_derived_mark(_joined(always), texts, digest), always))
+        parts.append(style.part(free_mark(_derived(first, digest), first + then), always))
     stable = len(style.begin + parts[0]) if parts else 0
     if found:
-        parts.append(style.part(_drawn_mark("".join(parts) + texts), found))
-    return Page(style.begin + style.glue.join(parts) + style.end, stable, tuple(steady), tuple(placed))
+        parts.append(style.part(free_mark(iter(lambda: secrets.randbits(64), None), "".join(parts) + then), found))
+    return Page(style.begin + style.glue.join(parts) + style.end, stable, (*steady, *placed))
 
 
 def boxed(title: str, text: str, digest: Digest) -> str:
     """One stored text in a box of its own, identical to the byte each time."""
-    mark = _derived_mark(text, "", digest)
+    mark = free_mark(_derived(text, digest), text)
     return f"{REFERENCE}. {title} {mark}\n  " + visible(text).replace("\n", "\n  ") + f"\nEnd {mark}"
+
+
+def _derived(content: str, digest: Digest) -> Iterator[int]:
+    return (int(digest(f"mark {again} {content}"), 16) for again in range(1000))
+
+
+def free_mark(numbers: Iterator[int], content: str) -> str:
+    """The first of these numbers, in letters, that the content does not hold by chance."""
+    for number in numbers:
+        mark = "".join(LETTERS[number // len(LETTERS) ** place % len(LETTERS)] for place in range(MARK))
+        if mark not in content:
+            return mark
+    raise AssertionError("a text cannot hold the digest of itself")
 
 
 def own_first(items: Sequence[Item]) -> list[Item]:
@@ -312,17 +299,7 @@ def own_first(items: Sequence[Item]) -> list[Item]:
     return sorted(items, key=lambda item: not item.own)
 
 
-def _groups(items: Sequence[Item], title: str, write: Written, more: Sequence[str]) -> list[Group]:
-    """Two groups: what the user said for good, and the rest under this heading. A group without entries is left out."""
-    own, rest = [write(item) for item in items if item.own], [write(item) for item in items if not item.own]
-    return [(named, entries) for named, entries in ((OWN, own), (title, [*rest, *more])) if entries]
-
-
-def _joined(groups: Sequence[Group]) -> str:
-    return "".join(chain.from_iterable(entries for _, entries in groups))
-
-
-def frame_cost(style: Style, items: Sequence[Item], count: TokenCounter) -> int:
+def frame_cost(style: AnyStyle, items: Sequence[Item], count: TokenCounter) -> int:
     """The tokens of an empty page for these items. It always counts the part for recalled memories beside steady ones,
     so that the room of the steady ones does not depend on what was found. Every mark costs the same."""
     steady = [item.own for item in items if item.lane in STEADY]
@@ -338,29 +315,5 @@ def arranged(items: Sequence[Item]) -> list[Item]:
     turns of a conversation, come at the very end, in the order in which they were said."""
     ranked = sorted((item for item in items if not item.protected), key=lambda item: -item.weight)
     turns = (item for item in items if item.protected)
-    said = sorted(turns, key=lambda item: (item.record.times.at, item.record.number))
-    return [*ranked[0::2], *ranked[1::2][::-1], *said]
-
-
-def _derived_mark(content: str, others: str, digest: Digest) -> str:
-    """A mark computed from the content alone, and again if a memory happens to contain it."""
-    for again in range(1000):
-        mark = _letters(int(digest(f"mark {again} {content}"), 16))
-        if mark not in content and mark not in others:
-            return mark
-    raise AssertionError("a text cannot hold the digest of itself")
-
-
-def _drawn_mark(content: str) -> str:
-    while True:
-        mark = _letters(secrets.randbits(64))
-        if mark not in content:
-            return mark
-
-
-def _letters(number: int) -> str:
-    found = ""
-    for _ in range(MARK):
-        number, place = divmod(number, len(LETTERS))
-        found += LETTERS[place]
-    return found
+    in_order = sorted(turns, key=lambda item: (item.record.times.at, item.record.number))
+    return [*ranked[0::2], *ranked[1::2][::-1], *in_order]

@@ -35,6 +35,7 @@ from memorist.folder import HASHES
 from memorist.kinds import ARCHIVE, DOCUMENTS, KINDS, LAYERS, MEMORY, TURNS, kind_named
 from memorist.lazy import dataclass
 from memorist.records import Hit, Moment, Recall, Record, Scope, Step, new_id, utc
+from memorist.scoring import TYPED, typed
 from memorist.store.index import index_rows
 from memorist.store.nouns import Fact, Generation, Receipt, Shelf, shelf_of
 from memorist.store.protocol import Store
@@ -46,7 +47,6 @@ from memorist.text.question import question_of, small_talk
 from memorist.text.triggers import FIRED
 from memorist.text.visible import quoted
 from memorist.text.words import query_terms
-from memorist.worth import TYPED, typed
 
 if TYPE_CHECKING:
     from memorist.models.embed import Floats

@@ -15,12 +15,12 @@ from typing import NamedTuple
 
 from memorist.lazy import dataclass
 from memorist.records import Hit, Record
+from memorist.scoring import bond, vouched_for
 from memorist.store.nouns import Shelf
 from memorist.store.protocol import Store
 from memorist.store.where import Where
 from memorist.text.question import names_in
 from memorist.text.words import terms
-from memorist.worth import bond, vouched_for
 
 FAIR = 8  # up to so many neighbours each get a link's full weight; more of them share it
 BEAM = 16  # the best memories of a step, from which a walk continues

@@ -24,10 +24,10 @@ from memorist.errors import Conflict, MemoristError, Refused
 from memorist.kinds import TURNS, Kind
 from memorist.lazy import dataclass
 from memorist.records import Origin, Record, Status, Trust, changed, to_micros
+from memorist.scoring import vouched_for
 from memorist.store.where import canonical, everywhere
 from memorist.store.writer import door_of
 from memorist.text.triggers import said_in
-from memorist.worth import vouched_for
 
 if TYPE_CHECKING:
     from memorist.remember.changes import Caller

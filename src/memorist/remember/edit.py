@@ -36,6 +36,7 @@ from memorist.remember import consent, lessons
 from memorist.remember.authority import RANK, Effect, Held, derived, reason_to_ask, users_word
 from memorist.remember.changes import Caller, Changes, refuse_second
 from memorist.remember.conflicts import links_between, meet, retired, reworded
+from memorist.scoring import bounded
 from memorist.store.nouns import KeyUse, Receipt, parts
 from memorist.store.protocol import Store
 from memorist.store.where import Where, everywhere
@@ -43,7 +44,6 @@ from memorist.store.writer import Clean
 from memorist.text.procedure import structured
 from memorist.text.twins import used_in
 from memorist.text.visible import quoted
-from memorist.worth import bounded
 
 VERDICTS = {"useful": "up", "irrelevant": "rejected", "wrong": "down"}  # the counter that each verdict raises
 LONGEST_ANSWER = 1_000_000  # characters
@@ -398,7 +398,7 @@ def refuse_circle(link: Link, store: Store, where: Where) -> None:
 # ---------------------------------------------------------------- votes and uses
 #
 # Shown is not used: only use resets a memory's clock. A use is counted once for each receipt and memory, however often it is
-# reported, and never changes trust. What it adds to a memory's worth is bounded (`worth.py`), so that memories which are
+# reported, and never changes trust. What it adds to a memory's worth is bounded (`scoring.py`), so that memories which are
 # shown often do not end up being shown always.
 
 

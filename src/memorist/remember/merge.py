@@ -18,9 +18,9 @@ from memorist.remember.conflicts import one_voice, retired, told_how
 from memorist.remember.edit import refuse_circle
 from memorist.remember.nearly import does_it_otherwise, labels_of_both, with_triggers
 from memorist.remember.undo import UNDID
+from memorist.scoring import bounded
 from memorist.store.protocol import Store
 from memorist.text.restated import Likeness, restates
-from memorist.worth import bounded
 
 MERGED = "merged"  # the verb for the one that stays
 SAYS_SAME = "it says the same as memory "

@@ -35,13 +35,13 @@ from memorist.records import Draft, Origin, Outcome, Record, Report, Scope
 from memorist.remember import consent, edit, gate
 from memorist.remember.authority import RANK, Held, least, users_word
 from memorist.remember.changes import Caller, same_texts
+from memorist.scoring import TYPED
 from memorist.store.choices import Choices, chosen
 from memorist.store.nouns import Shelf
 from memorist.store.where import Order, Where
 from memorist.text.restated import earlier_duplicates, same_claim
 from memorist.text.visible import quoted
 from memorist.text.words import query_terms
-from memorist.worth import TYPED
 
 if TYPE_CHECKING:
     from memorist.remember.extract import Finding

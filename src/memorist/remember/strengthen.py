@@ -2,7 +2,7 @@
 
 Only *use* counts, never being shown: otherwise memories would be related for being shown, and shown for being related. A
 relation grows by a share of what is left and never becomes quite certain; how it loosens with time is computed on reading
-(`worth.bond`).
+(`scoring.bond`).
 
 Nobody can climb by it. Only vouched-for memories are related, by the user and by agents, but not by a tool, a page or a file:
 its texts would be related to trusted ones by being shown beside them. A relation that a person made keeps its evidence.
@@ -19,10 +19,10 @@ from memorist.remember import lessons
 from memorist.remember.authority import RANK
 from memorist.remember.changes import Caller, Changes
 from memorist.remember.edit import receipt_of, use_key
+from memorist.scoring import vouched_for
 from memorist.store.nouns import Receipt, Tie
 from memorist.store.where import everywhere
 from memorist.text.patterns import regex
-from memorist.worth import vouched_for
 
 FIRST_USE = 0.3  # the weight of a relation after one use together
 GROWTH = 0.2  # the share of what is left to STRONGEST, with every further one

@@ -19,7 +19,7 @@ from dataclasses import replace
 from types import MappingProxyType
 from typing import Any, overload
 
-from memorist import checks, setup, worth
+from memorist import checks, scoring, setup
 from memorist.access import GLOBAL, Access
 from memorist.design import Design
 from memorist.designs import ASSOCIATIVE
@@ -201,7 +201,7 @@ class Associative:
         most = checks.whole(limit, "limit", 1, MOST_ENTRIES)
         known = self._known({} if tag is None else {"tags": [tag]}, COMPARED, scope, session)
         now = self._memory._tools.clock()
-        best = sorted(known, key=lambda record: (-worth.listed(record, now), -record.number))[:most]
+        best = sorted(known, key=lambda record: (-scoring.listed(record, now), -record.number))[:most]
         return ActionAnswer("list", tuple(map(self._entry, best)), because=NOTHING_THERE)
 
     def related(self, id: Reference, depth: int = WALK_STEPS, limit: int = BEST_FOUND) -> ActionAnswer:

@@ -16,7 +16,7 @@ from dataclasses import replace
 from datetime import datetime
 from typing import overload
 
-from memorist import setup, worth
+from memorist import scoring, setup
 from memorist.design import Design
 from memorist.designs import HEBBIAN
 from memorist.lazy import dataclass
@@ -238,7 +238,7 @@ class Hebbian:
         return {record.id: record.number for record in caller.store.get(list(ids), caller.where)}
 
     def _score(self, record: Record) -> float:
-        score = worth.score(record.counters, *self._weights)
+        score = scoring.score(record.counters, *self._weights)
         return int(score) if float(score).is_integer() else score  # a whole number, as long as the weights are
 
     def _done(self, outcome: Outcome) -> Done:

@@ -19,8 +19,8 @@ from memorist.access import Access
 from memorist.errors import Invalid
 from memorist.lazy import dataclass
 from memorist.records import Record, iso, utc
+from memorist.scoring import typed, vouched_for
 from memorist.text.visible import flaw
-from memorist.worth import typed, vouched_for
 
 Type = Literal["text", "number", "bool", "time", "list", "any"]
 MOST_VALUES = 500  # in one filter: SQLite accepts at most a thousand levels in a condition

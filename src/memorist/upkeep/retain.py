@@ -29,10 +29,20 @@ from memorist.errors import Refused
 from memorist.kinds import KINDS, MEMORY, Kind
 from memorist.lazy import dataclass
 from memorist.records import Record
+from memorist.scoring import (
+    QUARANTINE,
+    accesses,
+    days_since,
+    decayed,
+    faded,
+    proved,
+    reinforced,
+    said_importance,
+    score,
+)
 from memorist.store.journal import jump
 from memorist.store.nouns import Brief, footprint, parts
 from memorist.store.where import Order, Where
-from memorist.worth import QUARANTINE, accesses, days_since, decayed, faded, proved, reinforced, said_importance, score
 
 A_DAY = timedelta(days=1)
 MEGABYTE = 1024 * 1024

@@ -25,11 +25,11 @@ from memorist.kinds import MEMORY, Kind
 from memorist.lazy import dataclass
 from memorist.models.embed import StaticEmbedder
 from memorist.records import Record
+from memorist.scoring import confidence
 from memorist.store.nouns import ChainLink, parts
 from memorist.store.where import Order, Where
 from memorist.text.restated import LONGEST_RESTATED, statement
 from memorist.upkeep.retain import memories
-from memorist.worth import confidence
 
 if TYPE_CHECKING:
     import numpy as np

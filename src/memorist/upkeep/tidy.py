@@ -22,12 +22,12 @@ from memorist.remember.changes import Changes
 from memorist.remember.choices import ASKED
 from memorist.remember.conflicts import LOGS, between, told_how
 from memorist.remember.consent import shown_in_question
+from memorist.scoring import confidence
 from memorist.store.nouns import Brief
 from memorist.store.where import Order, Where
 from memorist.text.words import query_terms
 from memorist.upkeep.retain import CANDIDATES_AT_MOST, free, jumped, loose, memories, refuse_guarded
 from memorist.upkeep.survey import PAGE, Survey, read, together
-from memorist.worth import confidence
 
 ABOUT_ONE_THING = 0.6  # the lowest cosine of two that may contradict each other
 BELONG = 0.75  # the lowest cosine of two that are linked across sessions

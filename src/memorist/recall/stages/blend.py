@@ -24,11 +24,11 @@ from memorist.recall.pipeline import Asked, Candidate, Search
 from memorist.recall.stages.keep import not_believed
 from memorist.recall.stages.talk import THEN, spoken
 from memorist.records import Hit, Record, Signal
+from memorist.scoring import logistic
 from memorist.store.nouns import Fact
 from memorist.text import toml
 from memorist.text.bm25 import K1, Yardstick
 from memorist.text.dates import Span
-from memorist.worth import logistic
 
 Mix = Mapping[str, Mapping[str, float]]
 Closer = dict[int, list[tuple[str, float]]]

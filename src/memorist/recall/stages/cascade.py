@@ -9,8 +9,8 @@ from memorist.recall.pipeline import Search, ordered
 from memorist.recall.stages.keep import not_believed, rescored
 from memorist.recall.walk import Journey, Manner, Reached
 from memorist.records import Hit, Record, Signal
+from memorist.scoring import log_odds
 from memorist.store.nouns import shelf_of
-from memorist.worth import log_odds
 
 SHARED = ("project", GLOBAL)  # families whose memories a link may bring into any query that may read them
 

@@ -23,11 +23,11 @@ from memorist.kinds import MEMORY
 from memorist.lazy import dataclass
 from memorist.recall.pipeline import Search, ordered
 from memorist.records import Hit, Record, Signal
+from memorist.scoring import held_up, log_odds, logistic, vouched_for
 from memorist.store.protocol import Store
 from memorist.store.where import Order
 from memorist.text.restated import MOST_COMPARED, earlier_duplicates, same_claim
 from memorist.text.twins import spelled_alike
-from memorist.worth import held_up, log_odds, logistic, vouched_for
 
 BEHIND = 0.98  # share of a hit's score given to those that must stand behind it
 VOICES = 2  # unvouched voices in all that may stand before verified memories, whatever the limit

@@ -16,10 +16,10 @@ from memorist.lazy import dataclass
 from memorist.recall.pipeline import Search, Taught, ordered
 from memorist.recall.stages.keep import rescored
 from memorist.records import Record
+from memorist.scoring import held_up, log_odds, logistic, vouched_for
 from memorist.store.nouns import shelf_of
 from memorist.text.question import question_of
 from memorist.text.words import query_terms
-from memorist.worth import held_up, log_odds, logistic, vouched_for
 
 if TYPE_CHECKING:
     from memorist.models.embed import Floats

@@ -17,9 +17,9 @@ from memorist.models import reader
 from memorist.recall.pipeline import Search, ordered
 from memorist.recall.stages.keep import not_believed, rescored
 from memorist.records import NEWER, Hit, Record, Signal
+from memorist.scoring import held_up, log_odds, vouched_for
 from memorist.store.where import Where
 from memorist.text.claims import LONGEST_CLAIM, is_personal
-from memorist.worth import held_up, log_odds, vouched_for
 
 FIRST = 5  # hits, of which one pair may be judged now
 ALIKE = 0.5  # cosine of the static table from which a pair is worth the reader's time

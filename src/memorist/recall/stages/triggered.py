@@ -20,6 +20,7 @@ from memorist.lazy import dataclass
 from memorist.recall.pipeline import Search
 from memorist.recall.stages.keep import not_believed, rescored
 from memorist.records import Hit, Record
+from memorist.scoring import log_odds, logistic
 from memorist.store.index import has_triggers
 from memorist.store.nouns import Shelf, shelf_of
 from memorist.store.protocol import Store
@@ -27,7 +28,6 @@ from memorist.store.where import Order, Where, everywhere
 from memorist.text.injection import suspect
 from memorist.text.question import without_injected
 from memorist.text.triggers import FIRED, MOST_TRIGGERS, ORDINARY, Occurring, Trigger, said_in, usable
-from memorist.worth import log_odds, logistic
 
 MOST_ARMED = 1000  # the newest memories with triggers that a query considers
 LONGEST_LOOK = 0.1  # processor seconds for all of them: waiting for a busy machine must not lose a warning

@@ -15,12 +15,12 @@ from memorist.kinds import LIKE
 from memorist.lazy import dataclass
 from memorist.recall.pipeline import Search, ordered
 from memorist.records import Hit, Record, Signal
+from memorist.scoring import DECAYS, FACTORS, faded, logistic, reinforced, score
 from memorist.store.where import Where
 from memorist.text.injection import LABEL, suspect
 from memorist.text.patterns import regex
 from memorist.text.question import kinds_in
 from memorist.text.words import LONGEST_QUERY, terms
-from memorist.worth import DECAYS, FACTORS, faded, logistic, reinforced, score
 
 WORTH = 3.0  # weight of a factor's logarithm beside the signals: one full vote outweighs the noise between equals
 MOST_OVERLAPS = 5  # files that count; a memory about a hundred files is about none

@@ -12,19 +12,19 @@ from datetime import timedelta
 from functools import cache
 from typing import ClassVar
 
-from memorist import worth
+from memorist import scoring
 from memorist.design import Tools
 from memorist.kinds import KINDS
 from memorist.lazy import dataclass
 from memorist.recall.pipeline import Expansion, Search, found
 from memorist.recall.stages.labels import Labels, and_like, share, words_of
 from memorist.records import Hit, Record
+from memorist.scoring import FAINTEST, FURTHEST, faded, reinforced
 from memorist.store.choices import chosen
 from memorist.store.where import Where
 from memorist.text import bm25
 from memorist.text.twins import distance
 from memorist.text.words import chunks, query_terms, terms
-from memorist.worth import FAINTEST, FURTHEST, faded, reinforced
 
 Aliases = Mapping[str, tuple[str, ...]]
 USUAL: Aliases = {
@@ -183,13 +183,13 @@ def _match(search: Search, where: Where, most: int, tools: Tools) -> tuple[dict[
 
 
 def _voted(record: Record, search: Search) -> float:
-    return reinforced(worth.score(record.counters)) * faded(record.times.used or record.times.at, search.now)
+    return reinforced(scoring.score(record.counters)) * faded(record.times.used or record.times.at, search.now)
 
 
 # A later weight by which a memory may overtake one that fits better.
 LIFTS: Mapping[str, Callable[[Record, Search], float]] = {
     "nothing": lambda record, search: 1.0,
-    "importance": lambda record, search: worth.important(record, search.now, {}),
+    "importance": lambda record, search: scoring.important(record, search.now, {}),
     "votes": _voted,
 }
 

@@ -6,9 +6,9 @@ from datetime import datetime
 from typing import Any
 
 from memorist.records import to_micros
+from memorist.scoring import TYPED
 from memorist.store.nouns import COUNTERS
 from memorist.store.where import TRIGGERS_HELD, Clause, Order, Where, canonical, class_of, type_of
-from memorist.worth import TYPED
 
 NAMED_BY = {"id", "number", "fingerprint", "superseded_by"}  # fields that identify few records, and have an index
 Fragment = tuple[str, list[Any]]

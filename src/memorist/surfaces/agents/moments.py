@@ -21,6 +21,7 @@ from memorist.project import repository_root
 from memorist.prompt.context import Wish
 from memorist.prompt.modes import Profile
 from memorist.records import Record
+from memorist.scoring import TYPED
 from memorist.store import captures
 from memorist.store.nouns import RENDERED_AT_MOST, TRIED, Receipt
 from memorist.surfaces import settings
@@ -28,7 +29,6 @@ from memorist.surfaces.agents import problems
 from memorist.surfaces.agents.clients import Agent, Moment
 from memorist.text.question import small_talk
 from memorist.text.wishes import may_last
-from memorist.worth import TYPED
 
 SURFACE = "hook"
 TELLS = ("start", "prompt", "helper")  # moments at which something may be told
@@ -175,20 +175,17 @@ def _memory(agent: Agent, moment: Moment) -> Memory:
 
 
 def _design(design: Design, moment: Moment) -> Design:
-    """The user's design with the lanes for that moment. A prompt repeats nothing that was said at the start. The
-    second-best memory is judged by its own probability, because an acting agent needs it more often than a question
-    does."""
+    """The user's design with the lanes for that moment. A prompt repeats nothing that was said at the start."""
     if moment != "prompt":
         return replace(design, lanes=START, inject="core")
-    loose = (lane for lane in design.lanes if lane.name not in STEADY)
-    lanes = tuple(replace(lane, of_best=0.0) if lane.least else lane for lane in loose)
+    lanes = tuple(lane for lane in design.lanes if lane.name not in STEADY)
     reads = tuple(family for family in design.reads if family != "session")
     # For designs with probabilities, add what was typed in earlier sessions and nobody has agreed to yet.
     return replace(design, lanes=lanes or design.lanes, reads=(*reads, TYPED) if _knows_chances(design) else reads)
 
 
 def _knows_chances(design: Design) -> bool:
-    return any(lane.least for lane in design.lanes)
+    return any(lane.of_above for lane in design.lanes)
 
 
 def _told(memory: Memory, call: _Call) -> str:

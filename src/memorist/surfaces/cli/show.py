@@ -28,13 +28,13 @@ from memorist.records import (
     memories,
     minute,
 )
+from memorist.scoring import grounds
 from memorist.store.nouns import parts
 from memorist.surfaces import settings
 from memorist.surfaces.cli.screen import Screen, aside, one_line, safe
 from memorist.text.injection import LABEL, suspect
 from memorist.text.procedure import PARTS_OF_PROCEDURE, procedure_of
 from memorist.text.triggers import TRIGGERS, said_in
-from memorist.worth import grounds
 
 if TYPE_CHECKING:
     from memorist.memory import Memory

@@ -1,0 +1,118 @@
+"""What people felt when they used it: cases by the number of their entry."""
+
+import re
+from dataclasses import replace
+
+import pytest
+
+from memorist import Memory
+from memorist.testing import MovableClock
+
+NOTES = """
+We draw charts with Vega-Lite, never with D3
+Postgres 16 runs in staging since March
+Backups of the database go to Oslo every night
+The crane in the harbour is yellow
+Lunch is at noon in the canteen
+Anna leads the payments team
+Invoices are sent on the first of each month
+The gateway listens on port 8080
+Deploys happen on Tuesdays and Thursdays
+Feature flags live in LaunchDarkly
+The mobile app is written in Kotlin and Swift
+Tests run in parallel on eight workers
+The office plants are watered by Tom on Mondays
+Customer data stays in Frankfurt
+We page the on-call engineer through Opsgenie
+Ben owns the release notes
+The style guide asks for sentence case in headings
+Redis holds the sessions for thirty minutes
+The quarterly review is in the last week
+Old reports are deleted after two years
+""".strip().splitlines()
+QUESTIONS = """
+which tool for graphs?
+graphs with which tool?
+where do user records live geographically?
+how long until I am logged out?
+which library for charts?
+who writes down what is new in a release?
+on which days do we ship?
+""".strip().splitlines()
+
+
+@pytest.mark.parametrize("question", QUESTIONS)
+def test_f4_what_recall_shows_first_is_in_the_prompt(memory: Memory, question: str) -> None:
+    memory.remember_many(NOTES)
+    found = memory.recall(question)
+    shown = [hit.id for hit in memory.context(question).items]
+    assert [hit.id for hit in found][:1] == shown[:1]
+
+
+SUMMARIES = (
+    "Session about the database. - user: which database do we use? - assistant: let me look. - user: and the backups? "
+    "- assistant: nightly. - user: which database was it? - assistant: the one we chose. The database is used a lot.",
+    "Four turns. - user: how do we use the database? - assistant: through the pool. - user: what do we do about indexes?",
+    "Two turns. - user: does the database use an index? - assistant: it does.",
+)
+
+
+@pytest.mark.parametrize(
+    ("facts", "question", "shown", "left_out"),
+    [
+        (["We use Postgres 16 as our database"], "which database do we use?", "Postgres 16", "turns."),
+        (["We use Postgres 16 as our database", "Reports use DuckDB"], "which database do we use?", "Postgres 16", "turns."),
+        ([], "which database do we use?", "Session about the database", "zebra"),  # nothing shorter says it
+    ],
+)  # fmt: skip
+def test_f5_facts_come_before_summaries(
+    memory: Memory, facts: list[str], question: str, shown: str, left_out: str
+) -> None:
+    for text in SUMMARIES:
+        memory.remember(text, kind="summary")
+    memory.remember_many({"text": text, "kind": "decision"} for text in facts)
+    context = memory.context(question)
+    assert shown in context.text and left_out not in context.text
+    assert not facts or context.items[0].kind == "decision"
+
+
+def test_f5_a_summary_stays_where_it_has_a_word_that_no_fact_has_and_behind_them(memory: Memory) -> None:
+    memory.remember("The gateway listens on port 8080", kind="fact")
+    memory.remember(
+        "Three turns. - user: why does the gateway time out? - assistant: the timeout is thirty seconds", kind="summary"
+    )
+    context = memory.context("gateway timeout port", min_relevance=0.01)
+    assert [hit.kind for hit in context.items] == ["fact", "summary"]
+
+
+def test_k7_steady_lanes_pass_on_what_they_leave() -> None:
+    with Memory(":memory:", project="atlas", design="notebook", embed="none") as memory:
+        for n in range(20):
+            filler = "is kept in the handbook, with a date, an owner and the reason why it was settled that way"
+            memory.remember(f"Entry number {n:02} of the page {filler}", kind="fact" if n % 5 else "decision")
+        context = memory.context("anything", budget=1000)
+        assert len(context.items) == 20 and context.tokens <= 1000
+        push = memory.context("anything", budget=1000, inject="push")
+        assert push.tokens <= 720, "the floor of what is recalled is kept"
+
+
+@pytest.mark.parametrize(
+    ("earlier", "later", "question"),
+    [
+        ("We decided to use Stripe for payments", "We decided to use Mollie instead of Stripe for payments", "payments provider"),
+        ("The stand-up is at 9:15 each morning", "The stand-up is at 10:00 each morning", "when is the stand-up?"),
+    ],
+)  # fmt: skip
+def test_f2_two_memories_about_the_same_thing_show_their_dates(
+    memory: Memory, clock: MovableClock, earlier: str, later: str, question: str
+) -> None:
+    memory.design = replace(memory.design, conflicts="flag")
+    first = clock().date().isoformat()
+    memory.remember(earlier)
+    clock.move(days=8)
+    memory.remember(later)
+    memory.remember("The crane in the harbour is yellow")
+    text = memory.context(question, min_relevance=0).text
+    for said, day in ((earlier, first), (later, clock().date().isoformat())):
+        assert re.search(rf"\[[^\]]*\b{day}\] {re.escape(said)}", text)
+    assert f"{clock().date().isoformat()}] The crane" not in text
