@@ -118,7 +118,7 @@ BAD: list[dict[str, Any]] = [
     {"importance": 1.5}, {"importance": -0.1}, {"importance": float("nan")}, {"importance": "0.5"}, {"confidence": 2},
     {"scope": "no-id"}, {"scope": "project/"}, {"scope": "project/.."}, {"scope": "project/a*"}, {"tags": "one"},
     {"tags": [5]}, {"at": "yesterday-ish"}, {"at": 5}, {"valid_from": at(2026, 2, 1), "valid_to": at(2026, 1, 1)},
-    {"data": [1]}, {"data": {"x": float("nan")}}, {"data": {"x": object()}}, {"pinned": "yes"}, {"user": ""},
+    {"data": [1]}, {"data": {"x": float("nan")}}, {"data": {"x": 1j}}, {"pinned": "yes"}, {"user": ""},
 ]  # fmt: skip
 
 
