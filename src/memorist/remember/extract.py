@@ -1,9 +1,9 @@
-"""Rules that find what is worth keeping in a text: what people say (`sayings.py`), changed files, failed commands, errors, and
-questions with their answers.
+"""What is worth keeping in a text: statements of people, which the reader finds (`models/reader.py`), and by rules changed files,
+failed commands, errors, and questions with their answers.
 
 Nothing is invented: a finding is a piece of the given text, with its position. A message yields at most eight findings, the
-most relevant ones. The rules are patterns, each anchored at a word and run over one sentence or one line, so no text can
-make one of them slow.
+most relevant ones. The rules are patterns, each anchored at a word and run over one line, so no text can make one of them slow,
+and the reader is asked about a bounded number of sentences.
 """
 
 import re
@@ -12,8 +12,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
 
-from memorist.remember.sayings import statement, way_of_saying
-from memorist.text.wishes import WISH, asks_for_work, lasts, may_last
+from memorist.models import reader
+from memorist.text.question import small_talk
+from memorist.text.wishes import WISH
 from memorist.text.words import tells_something
 
 MOST_FINDINGS = 8  # of one message
@@ -24,7 +25,18 @@ PROOFS = 50  # successful commands that are checked for one that resolves an err
 ERROR_BLOCK, FILE_CHANGED, FAILED_COMMAND, PAIR = 0.9, 0.8, 0.7, 0.7  # the relevance of each sort of finding
 FILE_READ, COMMAND = 0.6, 0.5
 REQUESTED = 0.8  # a person asked for it to be remembered
-LASTING = ("decision", "convention", "preference", "warning", "correction")  # kinds of what is to hold from now on
+STATED = {"fact": 0.6, "error": 0.7, "procedure": 0.7}  # relevance of a statement by its kind; of all others
+LASTING = 0.8
+SURER = 0.97  # worth from which a statement of an assistant is kept, which repeats and proposes more than it settles
+READ_OF_USER, READ_OF_OTHERS = 24, 8  # sentences of a message that the reader is asked about
+LONGEST_TYPED = 1200  # characters; a longer message was pasted at least in part
+FEWEST_WORDS = 3
+# What somebody says of the future or of an earlier choice holds, whatever it is about.
+FROM_NOW = re.compile(
+    r"(?:ok(?:ay)?,? |and |but |please |so )?(?:from (?:now|today) on|going forward|(?:in|for) (?:the )?future|i(?:'ve| have)? changed my"
+    r" mind|scrap that|ab (?:jetzt|sofort|heute)|künftig)\b",
+    re.IGNORECASE,
+)
 QUOTES = frozenset('"“”„«»‹›')
 CONFIDENCE = 0.6  # in a rule's reading of a text, however plain it seems
 
@@ -138,8 +150,9 @@ class _Shell:
     text: str
 
 
-def extract(text: str, role: str | None = None, most: int = MOST_FINDINGS) -> list[Finding]:
+def extract(text: str, role: str | None = None, most: int = MOST_FINDINGS, reads: bool = True) -> list[Finding]:
     """The findings of this text, in its order. `role` is who said it: only a person can ask for something to be remembered.
+    `reads`: the reader may be asked.
 
     >>> [(finding.kind, finding.text) for finding in extract("I looked. We decided to use Postgres 16. Fine?")]
     [('decision', 'We decided to use Postgres 16.')]
@@ -147,7 +160,7 @@ def extract(text: str, role: str | None = None, most: int = MOST_FINDINGS) -> li
     lines = list(_lines(text))
     shells = list(_shells(lines, text))
     found = [*_errors(lines, shells), *_commands(shells), *_files(lines), *_pairs(lines, text)]
-    found += _sentences(lines, text, role)
+    found += _statements(lines, text, role, reads)
     fit = [each for each in found if len(each.text) <= MOST_TEXT and (each.asked_for or len(each.text) >= LEAST_TEXT)]
     best = _best(_resolved(fit, shells), most)
     return [_shown(finding, text) for finding in sorted(best, key=lambda finding: finding.start)]
@@ -249,15 +262,47 @@ def _paths(said: str) -> tuple[str, ...]:
 # ---------------------------------------------------------------- statements of people and agents
 
 
-def _sentences(lines: Sequence[_Line], text: str, role: str | None) -> Iterator[Finding]:
+def _statements(lines: Sequence[_Line], text: str, role: str | None, reads: bool) -> Iterator[Finding]:
+    """The sentences that somebody asks to be remembered, and those that the reader finds worth keeping. What a tool returned
+    states nothing."""
+    if role in ("tool", "system"):
+        return
+    wished, plain = list[tuple[int, str]](), list[tuple[int, str]]()
     for line in lines:
         if line.code or line.command or QUOTED_LINE.match(line.text):
             continue
         for first, last in sentences(line.text):
-            start, end = line.start + first, line.start + last
-            finding = _saying(start, end, text, role)
-            if finding:
-                yield replace(finding, typed=_typed(finding, text[start:end], text, role))
+            sentence = line.text[first:last].lstrip(" \t*-•#0123456789.)")
+            start, sentence = line.start + last - len(sentence), sentence.rstrip()
+            if not sentence or sentence.endswith("?") or len(sentence) > MOST_TEXT:
+                continue
+            wish = WISH.search(sentence) if role == "user" else None
+            if wish and tells_something(sentence[wish.end() :]):
+                wished.append((start + wish.end(), sentence[wish.end() :]))
+            elif len(sentence) >= LEAST_TEXT and sentence.count(" ") >= FEWEST_WORDS - 1 and not small_talk(sentence):
+                plain.append((start, sentence))
+    own = role == "user" and len(text) <= LONGEST_TYPED and "\n\n" not in text.strip()
+    some = [*wished, *(plain[: READ_OF_USER if role in ("user", None) else READ_OF_OTHERS] if reads else ())]
+    verdicts = reader.statements([sentence for _, sentence in some]) if reads else []
+    bar = SURER if role == "assistant" else reader.KEEP
+    for place, (start, sentence) in enumerate(some):
+        kind, asked = verdicts[place].kind if reads else "fact", place < len(wished)
+        lasts = asked or FROM_NOW.match(sentence)
+        if not lasts and verdicts[place].worth < bar:
+            continue
+        relevance = REQUESTED if asked else STATED.get(kind, LASTING)
+        end, typed = start + len(sentence), own and QUOTES.isdisjoint(sentence)
+        yield Finding(
+            kind,
+            sentence,
+            "asked for" if asked else kind,
+            relevance,
+            start,
+            end,
+            files=_paths(sentence),
+            asked_for=asked,
+            typed=typed,
+        )
 
 
 def sentences(text: str) -> Iterator[tuple[int, int]]:
@@ -288,46 +333,16 @@ def _abbreviates(text: str, at: int) -> bool:
     return bool(_NAME_FOLLOWS.search(before) or (after[1:2] == "." and _LETTER.search(before)))
 
 
-def _saying(start: int, end: int, text: str, role: str | None) -> Finding | None:
-    said = text[start:end].lstrip(" \t*-•#0123456789.)")
-    if len(said) > 2 * MOST_TEXT:
-        return None
-    start, said = end - len(said), said.rstrip()
-    asked = WISH.search(said) if role == "user" and not said.endswith("?") else None
-    if asked:
-        said, start = said[asked.end() :], start + asked.end()
-        if not tells_something(said):
-            return None
-        fits = way_of_saying(said, role)
-        kind = fits.kind if fits else "fact"
-        return Finding(kind, said, "asked for", REQUESTED, start, end, files=_paths(said), asked_for=True)
-    said = statement(said)
-    fits = way_of_saying(said, role)
-    if fits is None:
-        return None
-    return Finding(fits.kind, said, fits.kind, fits.relevance, start, start + len(said), files=_paths(said))
+def without_typed(text: str, reads: bool = True) -> str:
+    """A prompt without the sentences in which a person states what is worth keeping, because those ask for nothing; the whole
+    prompt if nothing else is left but a request in the same breath.
 
-
-def without_typed(text: str) -> str:
-    """A prompt without the sentences in which a person says what is to hold from now on: these ask for nothing. One that asks
-    for work in the same breath stays whole.
-
-    >>> without_typed("The linter is slow. From now on we use ruff. Please change the config.")
-    'The linter is slow. Please change the config.'
+    >>> without_typed("The linter is slow today. From now on we use ruff. Please change the config.")
+    'The linter is slow today. Please change the config.'
     """
-    said = [found.start for found in extract(text, "user") if found.typed] if may_last(text) else []
-    if not said:
-        return text
-    others = (text[start:end].strip() for start, end in sentences(text) if not any(start <= at < end for at in said))
-    asked = " ".join(filter(None, others))
-    return asked if asked or not asks_for_work(text) else text
-
-
-def _typed(found: Finding, sentence: str, text: str, role: str | None) -> bool:
-    """Whether a person wrote this in their own words, and means it to last. Pasted text has many lines, is long, or is quoted:
-    somebody else may have written it."""
-    own = role == "user" and QUOTES.isdisjoint(found.text) and (found.asked_for or found.kind in LASTING)
-    return own and lasts(sentence, text)
+    stated = [finding.start for finding in extract(text, "user", reads=reads) if finding.typed]
+    others = (text[start:end].strip() for start, end in sentences(text) if not any(start <= at < end for at in stated))
+    return " ".join(filter(None, others)) if stated else text
 
 
 # ---------------------------------------------------------------- together

@@ -120,7 +120,8 @@ def _drafts(heard: Overheard, common: Draft, home: str) -> Iterator[tuple[Draft,
     finder = heard.by.through(replace(heard.by.access, origin=_origin(heard.role, heard.by.access)))
     found = heard.found
     if found is None:
-        rules = extract(checks.text(heard.text), checks.optional_label(heard.role, "the role"))
+        role = checks.optional_label(heard.role, "the role")
+        rules = extract(checks.text(heard.text), role, reads=heard.by.tools.reads)
         found = [each for each in rules if each.asked_for or not heard.read]
     for each in found:
         yield _filled(said, each, home), finder
