@@ -167,7 +167,7 @@ class Lane:
 
 # Lanes that do not depend on the query: the part of a prompt that stays the same.
 PINNED = "pinned"
-STEADY = (PINNED, "decisions", "preferences", "conventions", "known", "summaries")
+STEADY = (PINNED, "standing", "decisions", "preferences", "conventions", "known", "summaries")
 BRIDGE = "bridge"  # what other agents noted or found in a session since this one last spoke there
 LANES = (*STEADY, BRIDGE, "recall")
 

@@ -624,3 +624,8 @@ class Context(Noun):
         rows = [(hit.record._mark, hit.text) for hit in self.items]
         none = [] if self.text else [("", self.empty_because or "nothing fits")]
         return ("Context", f"{self.tokens:,} of {self.budget:,} tokens, receipt {self.receipt}"), [*rows, *none]
+
+
+def stated_key(record: Record) -> tuple[datetime, int]:
+    """Sorts records by when they were stated; of two stated at once, the one stored later is the later."""
+    return record.times.stated, record.number

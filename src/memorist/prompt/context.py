@@ -41,7 +41,7 @@ from memorist.prompt.render import (
     style_of,
     when_of,
 )
-from memorist.records import Context, Hit, Recall, Record, new_id
+from memorist.records import NEWER, Context, Hit, Recall, Record, new_id, stated_key
 from memorist.scoring import held_up, vouched_for
 from memorist.store.nouns import Shelf
 from memorist.store.where import Order, Where
@@ -55,9 +55,12 @@ PULLED = "this design puts nothing into a prompt by itself; ask with `recall`, o
 NO_MATCH = "nothing matches this question"
 UNWANTED = "the profile none puts nothing into a prompt"
 MOST_STEADY = 1000  # memories that a steady lane reads
+STANDING = ("decision", "preference", "warning", "convention", "correction", "instruction")
 SUMMARIES = "summaries"  # the lane that says where earlier sessions left off
 SETTLED: Mapping[str, tuple[tuple[str, str, Any], ...]] = {  # the filters of the steady lanes
     PINNED: (("pinned", "eq", True), ("kind", "ne", "turn")),  # a turn is never shown as settled
+    # What holds here: what was decided, is preferred or must not be done, also where a person only typed it so far.
+    "standing": (("kind", "in", STANDING), ("origin", "in", ("user", "recorded", "agent"))),
     "decisions": (("kind", "eq", "decision"),),
     "preferences": (
         ("kind", "in", ("preference", "instruction")),
@@ -70,7 +73,7 @@ SETTLED: Mapping[str, tuple[tuple[str, str, Any], ...]] = {  # the filters of th
 }
 # Everybody may write these kinds for every project. So of global memories these lanes take only what the user said
 # (remember/authority.py).
-UNASKED = ("decisions", "known")
+UNASKED = ("standing", "decisions", "known")
 FEWEST_HITS = 20  # recalled for a query unless the design or the caller says otherwise
 USUAL, LEAST = 75, 10  # tokens of a memory in a prompt: usually, and at least
 HURRIED_HITS = 3  # a hurried context recalls a third of the hits
@@ -374,7 +377,19 @@ class Candidates:
         found = self._verified(where, "importance", MOST_STEADY)
         if lane in UNASKED:
             found = [record for record in found if record.scope != GLOBAL or record.trust == "high"]
+        found = self._current(found)
         return [Hit(r, 1.0, {lane: 1.0}) for r in sorted(found, key=lambda r: (-r.importance, r.number))]
+
+    def _current(self, records: Sequence[Record]) -> list[Record]:
+        """Those that no newer active memory contradicts or may replace."""
+        there = {record.id: record for record in records}
+        links = self.tools.store.links(Where(self.who).also("state", "eq", "active"), list(there)) if there else []
+        pairs = [{link.a, link.b} for link in links if link.kind == "contradicts" or link.evidence == NEWER]
+        outside = [id for pair in pairs for id in pair - there.keys()]
+        known = there | {r.id: r for r in (self.tools.store.get(outside, Where(self.who)) if outside else ())}
+        both = [sorted((known[id] for id in pair), key=stated_key) for pair in pairs if pair <= known.keys()]
+        outdated = {older.id for older, newer in both if vouched_for(newer) >= vouched_for(older) and not older.pinned}
+        return [record for record in records if record.id not in outdated]
 
     def fit_latest_summary(self, room: int) -> None:
         """Cuts the latest summary to as many of its lines as its lane has room for: it says where a session left off."""
@@ -447,7 +462,9 @@ class Candidates:
         self.empty_because = found.empty_because or NO_MATCH
         for name in names:
             if name == "recall":
-                self.add(name, (*[hit for hit in found.hits if self._is_new(hit.record)][:most], *documents.hits))
+                shown = {id for hit in found.hits if not self._is_new(hit.record) for id in hit.replaces}
+                new = [hit for hit in found.hits if self._is_new(hit.record) and hit.record.id not in shown]
+                self.add(name, (*new[:most], *documents.hits))
                 continue
             here = [scope for scope in plan.scopes if family_of(scope) == name]
             hits = [hit for hit in (*found.hits, *documents.hits) if hit.record.scope in here]

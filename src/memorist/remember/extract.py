@@ -33,8 +33,8 @@ LONGEST_TYPED = 1200  # characters; a longer message was pasted at least in part
 FEWEST_WORDS = 3
 # What somebody says of the future or of an earlier choice holds, whatever it is about.
 FROM_NOW = re.compile(
-    r"(?:ok(?:ay)?,? |and |but |please |so )?(?:from (?:now|today) on|going forward|(?:in|for) (?:the )?future|i(?:'ve| have)? changed my"
-    r" mind|scrap that|ab (?:jetzt|sofort|heute)|künftig)\b",
+    r"(?:ok(?:ay)?,? |and |but |please |so )?(?:from (?:now|today) on|going forward|(?:in|for) (?:the )?future|scrap that"
+    r"|i(?:'ve| have)? changed my mind|ab (?:jetzt|sofort|heute)|künftig)\b",
     re.IGNORECASE,
 )
 QUOTES = frozenset('"“”„«»‹›')

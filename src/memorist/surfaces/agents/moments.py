@@ -20,7 +20,8 @@ from memorist.memory import Memory
 from memorist.project import repository_root
 from memorist.prompt.context import Wish
 from memorist.prompt.modes import Profile
-from memorist.records import Record
+from memorist.records import Record, memories
+from memorist.remember import consent
 from memorist.scoring import TYPED
 from memorist.store import captures
 from memorist.store.nouns import RENDERED_AT_MOST, TRIED, Receipt
@@ -28,7 +29,6 @@ from memorist.surfaces import settings
 from memorist.surfaces.agents import problems
 from memorist.surfaces.agents.clients import Agent, Moment
 from memorist.text.question import small_talk
-from memorist.text.wishes import may_last
 
 SURFACE = "hook"
 TELLS = ("start", "prompt", "helper")  # moments at which something may be told
@@ -39,13 +39,8 @@ EMBEDDING = 0.03  # seconds of a prompt for memories that a start kept without v
 COMPACTING = 5.0  # seconds of reading before a compaction; the rest is read later
 HEAD_LINES, HEAD_BYTES = 50, 1 << 20  # lines of a transcript, and bytes of each, that are searched for its folder
 FEW = 3  # memories at a prompt, where probabilities are known (docs/why/0072)
-ENOUGH, FURTHER = 0.05, 0.1  # the probability that the best memory needs, and each further one
-START = (
-    Lane("pinned", 0.3),
-    Lane("preferences", 0.2),
-    Lane("conventions", 0.2, ceiling=300),
-    Lane("summaries", 0.3, ceiling=350),
-)
+TURN_OVER = 0.5  # seconds of reading when the agent has answered
+START = (Lane("pinned", 0.3), Lane("standing", 0.6, ceiling=700), Lane("summaries", 0.3, ceiling=250))
 BEFORE_ALL = datetime.min.replace(tzinfo=UTC)
 HELPER = " helper"  # behind the agent's name, in what is noted as told to its helpers
 ENDS = re.compile(r"[.!?…:;\]。！？]+(?=\s|$)|[。！？]|\n")  # of a sentence or a mark before it
@@ -176,12 +171,13 @@ def _memory(agent: Agent, moment: Moment) -> Memory:
 
 def _design(design: Design, moment: Moment) -> Design:
     """The user's design with the lanes for that moment. A prompt repeats nothing that was said at the start."""
-    if moment != "prompt":
-        return replace(design, lanes=START, inject="core")
-    lanes = tuple(lane for lane in design.lanes if lane.name not in STEADY)
     reads = tuple(family for family in design.reads if family != "session")
     # For designs with probabilities, add what was typed in earlier sessions and nobody has agreed to yet.
-    return replace(design, lanes=lanes or design.lanes, reads=(*reads, TYPED) if _knows_chances(design) else reads)
+    reads = (*reads, TYPED) if _knows_chances(design) else reads
+    if moment != "prompt":
+        return replace(design, lanes=START, inject="core", reads=reads)
+    lanes = tuple(lane for lane in design.lanes if lane.name not in STEADY)
+    return replace(design, lanes=lanes or design.lanes, reads=reads)
 
 
 def _knows_chances(design: Design) -> bool:
@@ -189,36 +185,28 @@ def _knows_chances(design: Design) -> bool:
 
 
 def _told(memory: Memory, call: _Call) -> str:
-    here, session, given = settings.load(Path.cwd()), call.session, call.given
+    """What the agent gets: at a start what holds here and where work stands, at a prompt what recall would show first."""
+    here, session = settings.load(Path.cwd()), call.session
+    where: dict[str, Any] = {"passed_on": True} if session is None else {"passed_on": True, "session": {"$ne": session}}
     wish = Wish(
         "", session=session, budget=here.hook_tokens, style="xml", profile=WITHOUT_TURNS, deadline=here.hook_ms / 1000,
-        where=None if session is None else {"session": {"$ne": session}}, shown=_shown(memory, call),
+        where=where, shown=_shown(memory, call),
     )  # fmt: skip
-    if call.moment == "prompt":
-        prompt = _asking(given["prompt"])
-        if not prompt or small_talk(prompt):
-            return ""
-        # Leave out summaries, which repeat earlier prompts and so resemble many, and the same prompt asked before,
-        # which is no answer.
-        where = {
-            **(wish.where or {}),
-            "kind": {"$ne": "summary"},
-            "text": {"$ne": given["prompt"].strip()},
-            "passed_on": True,
-        }
-        limit = FEW if _knows_chances(memory.design) else None
-        memory._writer.generations.catch_up_later(EMBEDDING)
-        wish = replace(wish, query=prompt, min_relevance=ENOUGH, further=FURTHER, limit=limit, where=where)
-    return memory._context(wish).text
+    if call.moment != "prompt":
+        return "\n".join(filter(None, (memory._context(wish).text, _waiting(memory, call))))
+    prompt = call.given["prompt"]
+    if small_talk(prompt):
+        return ""
+    # Leave out summaries, which repeat earlier prompts and so resemble many, and the same prompt asked before.
+    where |= {"kind": {"$ne": "summary"}, "text": {"$ne": prompt.strip()}}
+    memory._writer.generations.catch_up_later(EMBEDDING)
+    return memory._context(replace(wish, query=prompt, limit=FEW if _knows_chances(memory.design) else None)).text
 
 
-def _asking(prompt: str) -> str:
-    """The prompt without statements that are only to be remembered, because those ask for nothing."""
-    if not may_last(prompt):
-        return prompt
-    from memorist.remember.extract import without_typed  # its rules take a while to load
-
-    return without_typed(prompt)
+def _waiting(memory: Memory, call: _Call) -> str:
+    """One line about what waits for a person, at the start of a session."""
+    waiting = len(consent.waiting(memory.access, memory._tools.store)) if call.moment == "start" else 0
+    return f"{memories(waiting)} wait for the user's confirmation: `memorist review`" if waiting else ""
 
 
 def _captured(memory: Memory, call: _Call) -> None:
@@ -226,9 +214,10 @@ def _captured(memory: Memory, call: _Call) -> None:
     from memorist.surfaces.agents import capture
 
     door = capture.recorder(memory)
-    if call.session is not None and _kept(door, call.session, call) and call.moment == "compact":
+    if call.session is not None and _kept(door, call.session, call) and call.moment in ("compact", "stop"):
+        # What a person typed is there for the next prompt of this project, and not only when the session ends.
         held = door.session(call.session, agent=call.agent.name)
-        held.flush(reason="compaction_pending")
+        held.flush(reason="compaction_pending" if call.moment == "compact" else "manual")
         held.leave()
     if call.moment == "start":
         _close_ended(door)
@@ -244,8 +233,9 @@ def _kept(door: Memory, session: str, call: _Call) -> int:
     if isinstance(path, str) and client in capture.READ:
         since = door._tools.clock().isoformat() if given.get("source") in ("fork", "resume") else None
         capture.note(door, client, session, Path(path), call.moment == "end", since)
-        if call.moment == "compact":
-            kept += capture.read_all(door, COMPACTING, session=session, close=False)
+        if call.moment in ("compact", "stop"):
+            seconds = COMPACTING if call.moment == "compact" else TURN_OVER
+            kept += capture.read_all(door, seconds, session=session, close=False)
     if isinstance(messages, list):
         kept += capture.keep(door, client, session, messages)
     return kept
