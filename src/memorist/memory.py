@@ -303,7 +303,7 @@ class Memory(Association):
         session: where; it must be named · agent: whose text it is · role: of the speaker
         message: the number of the message in its session; of several, of the first
         """
-        direct, caller, home = self.design.promotion.mode == "direct", self._caller, self._place(session)
+        mode, caller, home = self.design.promotion.mode, self._caller, self._place(session)
         outcomes: builtins.list[Outcome] = []
         pieces = remember.turns.pieces_of(text, role, message)
         heard = [remember.promotion.Overheard(said, who, agent, number, caller) for who, said, number in pieces]
@@ -311,7 +311,7 @@ class Memory(Association):
             heard = remember.distil.together(heard, home, caller)
         for each in heard:
             batch = next((outcome.batch for outcome in outcomes if outcome.batch), None)
-            outcomes += remember.promotion.keep_all([each], session, home, direct, batch)
+            outcomes += remember.promotion.keep_all([each], session, home, mode, batch)
         return [self._tell(outcome) for outcome in outcomes]
 
     def promote(

@@ -60,7 +60,7 @@ SUMMARIES = "summaries"  # the lane that says where earlier sessions left off
 SETTLED: Mapping[str, tuple[tuple[str, str, Any], ...]] = {  # the filters of the steady lanes
     PINNED: (("pinned", "eq", True), ("kind", "ne", "turn")),  # a turn is never shown as settled
     # What holds here: what was decided, is preferred or must not be done, also where a person only typed it so far.
-    "standing": (("kind", "in", STANDING), ("origin", "in", ("user", "recorded", "agent"))),
+    "standing": (("kind", "in", STANDING), ("passed_on", "eq", True)),
     "decisions": (("kind", "eq", "decision"),),
     "preferences": (
         ("kind", "in", ("preference", "instruction")),
@@ -373,10 +373,13 @@ class Candidates:
         for name, operator, value in SETTLED[lane]:
             where = where.also(name, operator, value)
         if lane == SUMMARIES:
-            return [Hit(record, 1.0, {"summary": 1.0}) for record in self._verified(where, "at", 10)]
+            summaries = (replace(each, text=_progress(each.text)) for each in self._verified(where, "at", 10))
+            return [Hit(record, 1.0, {"summary": 1.0}) for record in summaries if record.text]
         found = self._verified(where, "importance", MOST_STEADY)
         if lane in UNASKED:
             found = [record for record in found if record.scope != GLOBAL or record.trust == "high"]
+        if lane == "standing":  # what an agent stated and nobody confirmed may answer a query, but rules nothing
+            found = [each for each in found if each.status == "confirmed" or each.origin in ("user", "recorded")]
         found = self._current(found)
         return [Hit(r, 1.0, {lane: 1.0}) for r in sorted(found, key=lambda r: (-r.importance, r.number))]
 
@@ -581,7 +584,7 @@ class Candidates:
         """Reports open contradictions among the candidates, two at most. The other side of one becomes a candidate right after
         its partner; if that is in a steady lane, first in the last loose lane."""
         places = {item.record.id: place for place, item in enumerate(self.all)}
-        links = self.tools.store.links(Where(self.who), list(places)) if places else []
+        links = self.tools.store.links(Where(self.who), list(places)) if self.loose else []
         pairs = [(link.a, link.b) for link in links if link.kind == "contradicts"]
         if not pairs:
             return
@@ -612,3 +615,10 @@ class Candidates:
         whole = [item for item in ranked[:ends] if len(item.record.text) * ends <= WHOLE * self.plan.total]
         lengths = [(item, None) for item in whole] + [(item, MODES["cheap"].longest) for item in short]
         self._change({i.record.id: replace(i, body=self._body(i.record, i.lane, longest)) for i, longest in lengths})
+
+
+def _progress(summary: str) -> str:
+    """The lines of a summary that say where work stands: what its user asked for then is over, and what they stated is a memory of
+    its own. Nothing, if only the heading is left."""
+    lines = [line for line in summary.split("\n") if not line.lstrip().startswith("- user:")]
+    return "\n".join(lines) if len(lines) > 1 or len(lines) == len(summary.split("\n")) else ""

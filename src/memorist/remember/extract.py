@@ -124,7 +124,8 @@ class Finding:
     worked: bool | None = None  # whether that command or file worked; None where the text does not say
     resolved: bool = False  # it failed, and the same worked later in the text
     asked_for: bool = False  # a person asked for it to be remembered
-    typed: bool = False  # a person wrote it in their own words, and means it to last
+    stated: bool = False  # somebody stated it in words; all else is what commands, tools and files show
+    typed: bool = False  # a person stated it in their own words
     confidence: float = CONFIDENCE
 
 
@@ -301,6 +302,7 @@ def _statements(lines: Sequence[_Line], text: str, role: str | None, reads: bool
             end,
             files=_paths(sentence),
             asked_for=asked,
+            stated=True,
             typed=typed,
         )
 
@@ -331,18 +333,6 @@ def _abbreviates(text: str, at: int) -> bool:
     if not after[0].isupper() and _END_PERHAPS.search(before):
         return True
     return bool(_NAME_FOLLOWS.search(before) or (after[1:2] == "." and _LETTER.search(before)))
-
-
-def without_typed(text: str, reads: bool = True) -> str:
-    """A prompt without the sentences in which a person states what is worth keeping, because those ask for nothing; the whole
-    prompt if nothing else is left but a request in the same breath.
-
-    >>> without_typed("The linter is slow today. From now on we use ruff. Please change the config.")
-    'The linter is slow today. Please change the config.'
-    """
-    stated = [finding.start for finding in extract(text, "user", reads=reads) if finding.typed]
-    others = (text[start:end].strip() for start, end in sentences(text) if not any(start <= at < end for at in stated))
-    return " ".join(filter(None, others)) if stated else text
 
 
 # ---------------------------------------------------------------- together

@@ -46,6 +46,7 @@ from memorist.text.words import query_terms
 if TYPE_CHECKING:
     from memorist.remember.extract import Finding
 
+PromotionMode = Literal["manual", "propose", "auto", "direct"]
 TOLD_IF_SO = ("resolved", "asked_for", TYPED)  # in a finding's data, if true
 TOLD = ("rule", "home", "subject", "worked", *TOLD_IF_SO, "agents")  # the keys that mark a finding's data
 FINDINGS_AT_MOST = 10_000  # weighed at once, newest first
@@ -85,10 +86,11 @@ class Overheard(NamedTuple):
 
 
 def keep_all(
-    heard: Sequence[Overheard], session: str | None, home: str, direct: bool = False, batch: str | None = None
+    heard: Sequence[Overheard], session: str | None, home: str, mode: PromotionMode = "manual", batch: str | None = None
 ) -> list[Outcome]:
-    """Stores the findings of what one actor heard in a session, in one transaction, as candidates for `home`, in the order of
-    the texts; with `direct`, in `home` itself, where any query finds them at once."""
+    """Stores the findings of what one actor heard in a session, in one transaction, as unconfirmed candidates, in the order of
+    the texts. In the mode `direct` they go to `home` itself, where any query finds them at once, and in the mode `propose` what
+    people and agents stated does; all else stays in the session until it is promoted."""
     if session is None:
         raise Invalid("session is missing: findings belong to the session they were found in, such as session='s1'")
     if not heard:
@@ -98,8 +100,8 @@ def keep_all(
     project = by.access.home_of(home) or home
     if not looks(home, by):
         return [Outcome("refused", f"findings are switched off for {project}; `/memory auto on` switches them on")]
-    common = Draft("", scope=home if direct else scope, session=session, doubtful=True)
-    found = [(draft, finder) for each in heard for draft, finder in _drafts(each, common, home)]
+    common = Draft("", scope=scope, session=session, doubtful=True)
+    found = [(draft, finder) for each in heard for draft, finder in _drafts(each, common, home, mode)]
     outcomes = gate.admit_each(found, home, batch)
     return [_also_by(draft.agent, outcome, by) for (draft, by), outcome in zip(found, outcomes, strict=True)]
 
@@ -109,7 +111,7 @@ def looks(home: str, by: Caller) -> bool:
     return chosen(by.store, by.access.space, by.access.home_of(home) or home).auto is not False
 
 
-def _drafts(heard: Overheard, common: Draft, home: str) -> Iterator[tuple[Draft, Caller]]:
+def _drafts(heard: Overheard, common: Draft, home: str, mode: PromotionMode) -> Iterator[tuple[Draft, Caller]]:
     """What rules find in it, and the door through which it is kept."""
     from memorist.remember.extract import extract  # its rules take a while to load
 
@@ -121,10 +123,13 @@ def _drafts(heard: Overheard, common: Draft, home: str) -> Iterator[tuple[Draft,
     found = heard.found
     if found is None:
         role = checks.optional_label(heard.role, "the role")
-        rules = extract(checks.text(heard.text), role, reads=heard.by.tools.reads)
+        rules = extract(heard.by.writer.redact(checks.text(heard.text)), role, reads=heard.by.tools.reads)
         found = [each for each in rules if each.asked_for or not heard.read]
     for each in found:
-        yield _filled(said, each, home), finder
+        passed_on = mode == "direct" or (
+            mode == "propose" and (each.typed or (each.stated and heard.role == "assistant"))
+        )
+        yield _filled(replace(said, scope=home) if passed_on else said, each, home), finder
 
 
 def _filled(common: Draft, found: "Finding", home: str) -> Draft:

@@ -50,7 +50,7 @@ def end(record: Record, by: Caller, policy: Promotion) -> Report:
     by = replace(by, access=replace(by.access, home=name.home), batch=[])
     done: list[Outcome] = []
     if _looks(name, by):
-        done += read(record, by, policy.mode == "direct")
+        done += read(record, by, policy.mode)
         _promote(record, by, policy)
         done += _summed_up(name, record, by)
     summary = next((outcome.id for outcome in done if outcome.record and outcome.record.kind == "summary"), None)
@@ -69,7 +69,7 @@ def end_fast(record: Record, by: Caller, policy: Promotion) -> Report:
     by = by.through(replace(by.access, home=name.home))
     extract.extract(name.id)
     with by.writer.transaction():
-        done = read(record, by, policy.mode == "direct", FAST) if _looks(name, by) else []
+        done = read(record, by, policy.mode, FAST) if _looks(name, by) else []
         mark(record.id, by, "closed in a hurry; the next session that is opened ends it", state=CLOSING)
     return Report(CLOSING, tuple(_planned(done)))
 
@@ -91,10 +91,10 @@ def _planned(done: list[Outcome]) -> Iterator[Planned]:
 def noted(record: Record, by: Caller, policy: Promotion) -> list[Outcome]:
     """Stores what is found in the turns so far, in a session that goes on."""
     by = by.through(replace(by.access, home=of(record).home))
-    return read(record, by, policy.mode == "direct") if _looks(of(record), by) else []
+    return read(record, by, policy.mode) if _looks(of(record), by) else []
 
 
-def read(record: Record, by: Caller, direct: bool, seconds: float | None = None) -> list[Outcome]:
+def read(record: Record, by: Caller, mode: promotion.PromotionMode, seconds: float | None = None) -> list[Outcome]:
     """Stores what is found in unread turns, in short transactions. If `seconds` is given, it uses only one, of that length."""
     name = of(record)
     turns = deque(turns_of(name, by, after=read_until(record)))
@@ -109,7 +109,7 @@ def read(record: Record, by: Caller, direct: bool, seconds: float | None = None)
             while turns:  # at least one round, however slow the machine is
                 some = [turns.popleft() for _ in range(min(TURNS_AT_ONCE, len(turns)))]
                 last = some[-1].number
-                done += promotion.keep_all(_told(_still_there(some, by), heeded, by), name.id, name.place, direct)
+                done += promotion.keep_all(_told(_still_there(some, by), heeded, by), name.id, name.place, mode)
                 if time.monotonic() >= until:
                     break
             mark(record.id, by, "its turns were read", read=last)
