@@ -373,7 +373,10 @@ class Candidates:
         for name, operator, value in SETTLED[lane]:
             where = where.also(name, operator, value)
         if lane == SUMMARIES:
-            summaries = (replace(each, text=_progress(each.text)) for each in self._verified(where, "at", 10))
+            summaries = (
+                replace(each, text=_progress(each.text) if "- user:" in each.text else each.text)
+                for each in self._verified(where, "at", 10)
+            )
             return [Hit(record, 1.0, {"summary": 1.0}) for record in summaries if record.text]
         found = self._verified(where, "importance", MOST_STEADY)
         if lane in UNASKED:
@@ -618,7 +621,7 @@ class Candidates:
 
 
 def _progress(summary: str) -> str:
-    """The lines of a summary that say where work stands: what its user asked for then is over, and what they stated is a memory of
-    its own. Nothing, if only the heading is left."""
+    """The lines of a summary that say where work stands, if there are any: what its user asked for then is over, and what they
+    stated is a memory of its own."""
     lines = [line for line in summary.split("\n") if not line.lstrip().startswith("- user:")]
-    return "\n".join(lines) if len(lines) > 1 or len(lines) == len(summary.split("\n")) else ""
+    return "\n".join(lines) if lines[1:] and any(line.lstrip().startswith("- ") for line in lines) else ""

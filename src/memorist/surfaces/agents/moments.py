@@ -15,6 +15,7 @@ from typing import Any
 from memorist import checks
 from memorist.design import STEADY, Design, Lane
 from memorist.errors import Conflict, Invalid, StoreUnavailable
+from memorist.kinds import MEMORY
 from memorist.lazy import dataclass
 from memorist.memory import Memory
 from memorist.project import repository_root
@@ -197,10 +198,11 @@ def _told(memory: Memory, call: _Call) -> str:
     prompt = call.given["prompt"]
     if small_talk(prompt):
         return ""
-    # Leave out summaries, which repeat earlier prompts and so resemble many, and the same prompt asked before.
-    where |= {"kind": {"$ne": "summary"}, "text": {"$ne": prompt.strip()}}
+    # Memories only: earlier turns are mostly questions and requests, and so are summaries, which resemble many prompts.
+    kinds = [kind.name for kind in memory._tools.kinds.values() if kind.layer == MEMORY and kind.recalled]
+    wanted = replace(wish, query=prompt, kinds=[kind for kind in kinds if kind != "summary"])
     memory._writer.generations.catch_up_later(EMBEDDING)
-    return memory._context(replace(wish, query=prompt, limit=FEW if _knows_chances(memory.design) else None)).text
+    return memory._context(replace(wanted, limit=FEW if _knows_chances(memory.design) else None)).text
 
 
 def _waiting(memory: Memory, call: _Call) -> str:
