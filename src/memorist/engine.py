@@ -121,7 +121,7 @@ class Engine:
         )  # fmt: skip
         self._settle(here, access)
         self._settle_homes()
-        self._monitor = recall.pipeline.Monitor()
+        self._monitor = recall.monitor.Monitor()
         self._slices = upkeep.due.Slices(self._tools, self._writer, self._off_because, self._tell_all)
         self._slices.opened(self.design, self.access)
 
@@ -391,7 +391,7 @@ class Engine:
         if not answer and self.project.scope in answer.scopes:
             withheld = query.session is not None and f"session/{query.session}" not in answer.scopes
             told = [f"session {query.session} was held for a user; name that user (user=, --user)"] if withheld else []
-            unread = recall.pipeline.of_users(query, self.access, tools)
+            unread = recall.scopes.of_users(query, self.access, tools)
             said = [answer.empty_because, *told, *unread, *map(str, self._neighbours())]
             answer = replace(answer, empty_because="; ".join(filter(None, said)))
         if logged:
@@ -440,7 +440,7 @@ class Engine:
             asked.text_of(wish.query), scope=wish.scope, user=wish.user, session=wish.session, kinds=wish.kinds,
             where=wish.where, files=wish.files, task=wish.task, min_relevance=wish.min_relevance,
         )  # fmt: skip
-        scopes = asked.scopes_of(query, self.access, self._homes, self.design, caller.store)
+        scopes = recall.scopes.scopes_of(query, self.access, self._homes, self.design, caller.store)
         kinds = asked.kinds_of(wish.kinds, caller.tools)
         until = ends(self.design.budget.deadline if wish.deadline is None else wish.deadline)
         hurried = self._monitor.hurried

@@ -571,7 +571,7 @@ class Memory(Association):
         """Why the memory `id` is not among the hits: where it was lost, and the reason. `query` and `arguments` as in `recall`."""
         record, answer = self._must_get(id), self.explain(query, **arguments)
         chosen = bool(arguments.get("kinds"))
-        return recall.pipeline.why_not(record, answer, arguments.get("search", "memory"), chosen)
+        return recall.why.why_not(record, answer, arguments.get("search", "memory"), chosen)
 
     def gaps(self, *, user: str | None = None, limit: int = 20) -> "builtins.list[Gap]":
         """Questions that found nothing, in designs that keep them, the last one first, and what answers them by now: those of the

@@ -6,7 +6,6 @@ from memorist.recall.stages.gather import Gather, Recognise, Understand
 from memorist.recall.stages.keep import Abstain, Believed, DropUnlikely, KeepBest, OneVoice
 from memorist.recall.stages.lessons import Learnt, Lessons
 from memorist.recall.stages.newest import NewestFirst
-from memorist.recall.stages.talk import Answered
 from memorist.recall.stages.triggered import Triggered
 from memorist.recall.stages.weigh import MarkConflicts, Rerank, Suspect, Weigh
 from memorist.upkeep.retain import MEGABYTE, Prune, Settle
@@ -22,15 +21,14 @@ BALANCED = Design(
         Gather(),
         Blend(),
         Believed(),
-        Abstain(below=0.09),
+        Abstain(),
         Weigh(factors=("recency", "votes", "importance", "kind", "pinned", "doubt")),
         Suspect(),
         Rerank(),
         MarkConflicts(weight=1.0),
         NewestFirst(),
         Lessons(),
-        Answered(),
-        DropUnlikely(below=0.02, behind=1.8),
+        DropUnlikely(),
         OneVoice(),
         Triggered(),
         KeepBest(),

@@ -59,8 +59,8 @@ CHOICES: Mapping[str, Sequence[str]] = {
 BOUNDS: Mapping[str, tuple[float, float]] = {
     "understand.most": (1, 64), "widen.most": (1, 64), "widen.fuzzy": (0, 0.5), "aliases.weight": (0.01, 1),
     "fields.content": (0.1, 10), "fields.tags": (0.1, 10), "fields.files": (0.1, 10), "fields.category": (0.1, 10),
-    "suspect.weight": (0.1, 1), "mark_conflicts.weight": (0.1, 1), "answered.tool": (0.1, 1), "answered.asked": (0.1, 1),
-    "drop_unlikely.behind": (0, 20), "drop_unlikely.elsewhere": (0, 20), "favour_season.by": (1, 2),
+    "suspect.weight": (0.1, 1), "mark_conflicts.weight": (0.1, 1),
+    "drop_unlikely.behind": (0, 20), "drop_unlikely.talk": (0, 20), "favour_season.by": (1, 2),
     "favour_kinds.first": (1, 2), "favour_kinds.second": (1, 2), "judge.most": (1, 100), "judge.judges": (1, 2),
     "judge.every": (1, 100), "cascade.seeds": (1, 100), "cascade.depth": (1, 4), "cascade.fan": (1, 100),
     "cascade.rare": (2, 1000), "newest_first.most": (2, 100), "triggered.most": (1, 10), "keep_best.pinned": (0, 100),

@@ -10,7 +10,8 @@ from dataclasses import dataclass, replace
 from memorist.access import Access
 from memorist.design import Design, Tools
 from memorist.kinds import MEMORY
-from memorist.recall.pipeline import Asked, Query, Search, answer, scopes_of
+from memorist.recall.pipeline import Asked, Query, Search, answer
+from memorist.recall.scopes import scopes_of
 from memorist.recall.stages.blend import Blend
 from memorist.recall.stages.gather import LONGEST_MESSAGE, Gather
 from memorist.recall.stages.keep import Believed, DropUnlikely, KeepBest
@@ -36,7 +37,7 @@ class Whole:
         return search.but(terms=tuple(query_terms(text)), asked=asked, note=note)
 
 
-STAGES = (Whole(), Gather(), Blend(), Believed(), Suspect(), DropUnlikely(below=0.02, behind=4.0), KeepBest())
+STAGES = (Whole(), Gather(), Blend(), Believed(), Suspect(), DropUnlikely(behind=4.0), KeepBest())
 
 
 def similar(record: Record, limit: int, who: Access, homes: tuple[str, ...], design: Design, tools: Tools) -> list[Hit]:

@@ -7,18 +7,13 @@ can be listed; adding one to a design means adding a word to a tuple. Stages may
 - `optional`: skipped once the deadline has passed, and the trace says so.
 - `one_moment`: from this stage on, the store is read as it was at one moment.
 - `once`: under a design with such a stage, a prompt too shows only one of several memories that say the same.
-- `voices`: called once more where turns stand beside memories.
 
 What may be an answer is a `Candidate`, just a few numbers, until its text is read; from then on it is a `Hit`.
-
-The latency objective is here too: when recalls become slow, they do less work until they are fast again (`Monitor`).
 """
 
 import math
-import threading
 import time
-from collections import deque
-from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import field, fields, replace
 from datetime import datetime
@@ -28,25 +23,23 @@ from os import PathLike
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 from memorist import checks
-from memorist.access import GLOBAL, Access, family_of
+from memorist.access import Access
 from memorist.design import MOST_HITS, Design, Tools
-from memorist.errors import Invalid, MemoristError, meant
+from memorist.errors import Invalid, meant
 from memorist.folder import HASHES
 from memorist.kinds import ARCHIVE, DOCUMENTS, KINDS, LAYERS, MEMORY, TURNS, kind_named
 from memorist.lazy import dataclass
-from memorist.records import Hit, Moment, Recall, Record, Scope, Step, new_id, utc
-from memorist.scoring import TYPED, typed
-from memorist.store.index import index_rows
-from memorist.store.nouns import Fact, Generation, Receipt, Shelf, shelf_of
-from memorist.store.protocol import Store
-from memorist.store.talk import users_of
+from memorist.recall.monitor import HURRY
+from memorist.recall.scopes import scopes_of
+from memorist.records import Hit, Moment, Recall, Record, Step, new_id, utc
+from memorist.scoring import typed
+from memorist.store.nouns import Fact, Generation, Receipt, Shelf
 from memorist.store.where import Order, Where
 from memorist.text.bm25 import Yardstick
 from memorist.text.dates import Span
 from memorist.text.question import question_of, small_talk
 from memorist.text.triggers import FIRED
 from memorist.text.visible import quoted
-from memorist.text.words import query_terms
 
 if TYPE_CHECKING:
     from memorist.models.embed import Floats
@@ -73,7 +66,6 @@ class Candidate(NamedTuple):
     words: float  # the share of the query that it covers
     cosine: float | None  # None if it has no vector
     meaning: float  # the cosine on the common scale
-    kin: float = 0.0  # for a document: how near it is to the best documents
     nearly: float = 0.0  # the share of the query that it covers once misspelt words are corrected
 
 
@@ -125,8 +117,6 @@ class Search:
     yardstick: Yardstick = field(default_factory=Yardstick)  # what the terms weigh on these shelves
     chance: float | None = None  # that the answer is here, if a stage has estimated it
     hits: tuple[Hit, ...] = ()
-    again: Where | None = None  # set by a stage: run the query once more through this filter
-    heard: tuple[Hit, ...] | None = None  # what the first pass kept of the memories that this filter excludes
     dropped: Mapping[str, str] = field(default_factory=dict)  # by the stage that just ran: id → reason
     note: str | None = None  # what that stage reports for the trace
     empty_because: str | None = None
@@ -186,30 +176,22 @@ class Stage(Protocol):
 
 
 def run(stages: Sequence[Stage], search: Search, tools: Tools) -> tuple[Search, tuple[Step, ...]]:
-    """Sends the search through the stages and collects what they did as a trace.
-
-    Usually in one pass. A stage may find that a crowd of similar texts filled the pools, so that others were never looked at
-    (`OneVoice`). It then sets `again`, and the query goes through all stages once more without that crowd, together with what
-    the first pass kept of it. There is no third pass, and the deadline covers both.
-    """
-    asked, trace = search, list[Step]()
-    while True:
-        with ExitStack() as moment:
-            for stage in stages:
-                name, started = type(stage).__name__, time.perf_counter()
-                if getattr(stage, "optional", False) and search.left() == 0:
-                    trace.append(Step(name, len(search.hits), 0.0, note="skipped: the deadline had passed"))
-                    continue
-                if getattr(stage, "one_moment", False):
-                    moment.enter_context(tools.store.moment())
-                search = stage(search, tools)
-                ms = (time.perf_counter() - started) * 1000
-                trace.append(Step(name, len(search.hits), ms, search.dropped, search.note))
-                if search.dropped or search.note is not None:
-                    search = search.but(dropped={}, note=None)
-        if search.again is None:
-            return search, tuple(trace)
-        search = asked.but(where=search.again, heard=search.heard)
+    """Sends the search through the stages and collects what they did as a trace."""
+    trace = list[Step]()
+    with ExitStack() as moment:
+        for stage in stages:
+            name, started = type(stage).__name__, time.perf_counter()
+            if getattr(stage, "optional", False) and search.left() == 0:
+                trace.append(Step(name, len(search.hits), 0.0, note="skipped: the deadline had passed"))
+                continue
+            if getattr(stage, "one_moment", False):
+                moment.enter_context(tools.store.moment())
+            search = stage(search, tools)
+            ms = (time.perf_counter() - started) * 1000
+            trace.append(Step(name, len(search.hits), ms, search.dropped, search.note))
+            if search.dropped or search.note is not None:
+                search = search.but(dropped={}, note=None)
+    return search, tuple(trace)
 
 
 def found(record: Record, **factors: float) -> Hit:
@@ -227,12 +209,11 @@ def ordered(hits: Iterable[Hit]) -> list[Hit]:
 # design names, as far as access permits, on the layers that `search=` names. Everything else is up to the design's stages.
 
 JUDGE = "Judge"  # the stage that asks a model
+ONE_VOICE = "OneVoice"  # the stage that limits unverified sources
 HURRIED = Step("Monitor", 0, 0.0, note="hurried: recalls were slow lately, so less was looked at; see `status`")
 FROM_TALK = "from conversations: no memory seems to answer this"
 BETTER_TALK = "from conversations: they answer this better than memories"
-NOT_FROM_TALK = "conversations answer this no better than memories"
-OF_USERS = "there are memories in scopes of users, which are read where the user is named (user=, --user)"
-MOST_TYPED = 20  # the latest things typed in earlier sessions
+NOT_FROM_TALK = "conversation turns were not more relevant"
 POOR = 0.35  # relevance: if the best memory has less, conversations are searched too
 AHEAD = 2.0  # a turn is shown beside memories only if it has this many times the relevance of the best one
 APART = {"task": "tasks", "narrative": "narratives"}  # kinds that are not recalled, and the verbs that list them
@@ -348,11 +329,11 @@ def _apart(because: str | None, query: Query, terms: Sequence[str], asked: Searc
     here = Where.of(asked.where.access, query.where)
     for kind, verb in APART.items():
         if tools.store.match(terms, asked.shelves, here.also("kind", "eq", kind), 1).scores:
-            because += f"; a {kind} here holds some: {_finds_it(kind, verb)}"
+            because += f"; a {kind} here holds some: {finds_it(kind, verb)}"
     return because
 
 
-def _finds_it(kind: str, verb: str | None) -> str:
+def finds_it(kind: str, verb: str | None) -> str:
     lists = f"`{verb}` lists those, " if verb else ""
     return f"{lists}search='all' or kinds=['{kind}'] finds it"
 
@@ -379,12 +360,12 @@ def _of_talk(
 
 
 def _beside(said: Sequence[Hit], held: Search, design: Design, tools: Tools) -> tuple[list[Hit], dict[str, str]]:
-    """Turns and memories together, best first, and what was dropped. The `voices` stages run again, so that a crowd of turns
-    that nobody vouches for cannot displace a verified memory here either."""
-    fired, found = _came_up(held.hits)
-    both = held.but(hits=tuple(merge(said, found, key=lambda hit: -hit.score)), heard=())  # each in its stages' order
-    for stage in design.recall if said and found else ():
-        both = stage(both, tools) if getattr(stage, "voices", False) else both
+    """Turns and memories together, best first, and what was dropped: unverified turns must not displace a verified memory
+    here either."""
+    fired, hits = _came_up(held.hits)
+    both = held.but(hits=tuple(merge(said, hits, key=lambda hit: -hit.score)))  # each in its stages' order
+    for stage in design.recall if said and hits else ():
+        both = stage(both, tools) if type(stage).__name__ == ONE_VOICE else both
     return [*fired, *sorted(both.hits, key=lambda hit: -hit.score)], dict(both.dropped)
 
 
@@ -442,117 +423,6 @@ def receipt_for(answer: Recall, ms: float, session: str | None, who: Access, too
         answer.receipt, tools.clock(), who.space, said, who.actor, who.surface, session, ms, shown, answer.empty_because,
         home=who.home,
     )  # fmt: skip
-
-
-def why_not(record: Record, answer: Recall, search: str, chosen: bool = False) -> str:
-    """Where the record was lost. `chosen`: the query named the kinds it wants."""
-    name, layer = f"memory {record.number}", shelf_of(record).layer
-    for place, hit in enumerate(answer, 1):
-        if hit.record.id == record.id:
-            return f"{name} is among the hits, at place {place}"
-    for step in answer.trace:
-        lost = step.dropped.get(record.id) or step.dropped.get(f"#{record.number}")
-        if lost:
-            return f"{name} was found and then dropped by {step.stage}: {lost}"
-    if record.scope not in answer.scopes:
-        return f"{name} lies in {record.scope}; the question read {', '.join(answer.scopes)}"
-    if layer not in _layers(search, answer):
-        what = f"is {record.state} ({record.reason})" if layer == ARCHIVE else f"is a {record.kind}"
-        where = "archive" if layer == ARCHIVE else "all"
-        return f"{name} {what} and lies among the {layer}; search={where!r} looks there"
-    return f"{name} {_not_found(record, answer, search, chosen)}"
-
-
-def _not_found(record: Record, answer: Recall, search: str, chosen: bool) -> str:
-    if chosen or search not in ("memory", "items") or KINDS[record.kind].recalled:
-        return f"was not found: {_no_candidate(record, answer)}"
-    finds = _finds_it(record.kind, APART.get(record.kind))
-    return f"is a {record.kind}, which no question finds that does not ask for it; {finds}"
-
-
-def _layers(search: str, answer: Recall) -> tuple[str, ...]:
-    """The layers that were searched."""
-    return (*SEARCHES[search], *(TURNS for step in answer.trace if step.stage == "Turns"))
-
-
-def _no_candidate(record: Record, answer: Recall) -> str:
-    """Why a record was not even a candidate."""
-    ahead = max((step.kept for step in answer.trace), default=0)
-    if not ahead:
-        return answer.empty_because or "nothing was"
-    held = set[str]().union(*map(attrgetter("terms"), index_rows(record)))
-    shared = ", ".join(filter(held.__contains__, query_terms(question_of(answer.query))))
-    if shared:
-        return f"it shares {shared} with the question, but {ahead:,} others fit better, or a filter left it out"
-    meant = any(signal.name == "meaning" for hit in answer for signal in hit.signals)
-    others = f", and {ahead:,} others share some or are nearer in meaning" if meant else ""
-    return f"it shares no telling word with the question{others}; or a filter left it out"
-
-
-def scopes_of(query: Query, who: Access, homes: tuple[str, ...], design: Design, store: Store) -> tuple[str, ...]:
-    """The scopes a query reads. Those the caller names are always read, or refused with an error; the design adds others, as
-    far as access permits. A session held for a user is read only in a query for that user."""
-    named = dict(_named(query))
-    if query.scope is not None:
-        return (_must_read(query.scope, who),)
-    usual = {"project": homes, GLOBAL: (GLOBAL,)}
-    usual |= {family: (_must_read(scope, who),) for family, scope in named.items()}
-    usual[TYPED] = _typed_in(who, store, design)
-    families = (*(family for family in named if family not in design.reads), *design.reads)
-    wanted = dict.fromkeys(scope for family in families for scope in usual.get(family, ()))
-    if _is_anothers(query.session, wanted, who, store):
-        del wanted[named["session"]]
-    return tuple(scope for scope in wanted if who.may_read(scope, who.home_of(scope)))
-
-
-def _typed_in(who: Access, store: Store, design: Design) -> tuple[str, ...]:
-    """The sessions of this project in which a person lately typed something to keep that nobody has agreed to yet; empty
-    unless the design reads these."""
-    if TYPED not in design.reads:
-        return ()
-    where = Where(who).also("home", "eq", who.home).also("data.home", "eq", who.home).also("state", "eq", "active")
-    where = where.also("status", "eq", "candidate").also("origin", "eq", "recorded").also(f"data.{TYPED}", "eq", True)
-    return tuple(dict.fromkeys(record.scope for record in store.find(where, Order("created"), MOST_TYPED)))
-
-
-def _is_anothers(session: str | None, read: Container[str], who: Access, store: Store) -> bool:
-    """Whether the session was held for a user for whom this query is not asked. Also true if the store cannot say: a later
-    step will report why."""
-    try:
-        users = [] if session is None else users_of(session, who.home, who.space, store)
-        return any(user not in read for user in users)
-    except MemoristError:
-        return True
-
-
-def of_users(query: Query, who: Access, tools: Tools) -> list[str]:
-    """A hint that memories in user scopes were not read because the query names no user. It neither names nor counts the
-    users, because one of them may be reading the answer."""
-    if query.user is not None or query.scope is not None or small_talk(question_of(query.text)):
-        return []
-    users = _users_granted(who)
-    kinds = tuple(kind.name for kind in tools.kinds.values() if kind.layer == MEMORY and kind.recalled)
-    here = Where(replace(who, reads=users)).also("state", "eq", "active").also("kind", "in", kinds)
-    there = users and tools.store.find(here, Order("at"), 1)
-    return [OF_USERS] if there else []
-
-
-def _users_granted(who: Access) -> tuple[str, ...]:
-    grants = ("user/*" if grant == "*" else grant for grant in who.reads)
-    return tuple(grant for grant in grants if family_of(grant) == "user")
-
-
-def _named(query: Query) -> Iterator[tuple[str, Scope]]:
-    """The session, user and task that the caller names, as scopes by family."""
-    for family, given in (("session", query.session), ("user", query.user), ("task", query.task)):
-        if given is not None and not isinstance(given, str):
-            raise Invalid(f"{family} must be text, not {quoted(given)}")
-        if given is not None:
-            yield family, Scope(f"{family}/{given}")
-
-
-def _must_read(scope: str, who: Access) -> Scope:
-    return who.must_read(scope, who.home_of(scope))
 
 
 def _search(
@@ -626,58 +496,3 @@ def text_of(query: object) -> str:
     if not isinstance(query, str):
         raise Invalid(f"a question must be text, not {type(query).__name__}")
     return query
-
-
-# ---------------------------------------------------------------- how fast recalls are
-
-WINDOW = 100  # recalls
-FEWEST = 5  # recalls: fewer say nothing
-SLOW, FAST = 300.0, 200.0  # milliseconds of the 95th percentile
-GOOD = 20  # recalls since hurrying began, whose 95th percentile must be fast
-HURRY = SLOW / 1000  # seconds that a hurried recall has for optional stages if the caller set no deadline
-
-
-class Monitor:
-    """How long the recent recalls of one open memory took. Safe to share between threads.
-
-    The 95th percentile of the last hundred recalls decides: above 300 ms recall hurries, with smaller pools and a time limit
-    on optional stages. It returns to normal once enough recalls *since then* stayed below 200 ms. Earlier, slow times say
-    nothing about now, so they are forgotten when the mode changes.
-    """
-
-    def __init__(self) -> None:
-        self._lock = threading.Lock()
-        self._times: deque[float] = deque(maxlen=WINDOW)
-        self._since: deque[float] | None = None  # times since hurrying began; None while it does not hurry
-
-    @property
-    def hurried(self) -> bool:
-        return self._since is not None
-
-    def note(self, ms: float) -> None:
-        """Records how long one more recall took."""
-        with self._lock:
-            if self._since is None:
-                self._times.append(ms)
-                if len(self._times) >= FEWEST and p95(self._times) > SLOW:
-                    self._since = deque(maxlen=GOOD)
-                return
-            self._since.append(ms)
-            if len(self._since) == GOOD and p95(self._since) < FAST:
-                self._times, self._since = deque(self._since, maxlen=WINDOW), None
-
-    def shown(self, logged: Sequence[float] = ()) -> dict[str, Any]:
-        """For the status: what was measured and what follows from it. Before the first recall of a process it uses earlier
-        times from the log."""
-        with self._lock:
-            times = (self._times or logged[:WINDOW]) if self._since is None else self._since
-            measured = f"95 % within {p95(times):.0f} ms, last {len(times)}" if times else "none yet"
-            if self._since is None:
-                return {"recall": f"normal: {measured}"}
-            return {"recall": f"hurried, with smaller pools, until {GOOD} recalls stay below {FAST:.0f} ms: {measured}"}
-
-
-def p95(times: Iterable[float]) -> float:
-    """The smallest of the times that at least 95 % of them do not exceed."""
-    rising = sorted(times)
-    return rising[math.ceil(0.95 * len(rising)) - 1]

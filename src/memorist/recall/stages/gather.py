@@ -6,21 +6,18 @@ numbers, and only the best become hits (`Blend`).
 """
 
 import math
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
-from functools import partial
 from heapq import nsmallest
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 from memorist.design import Tools
-from memorist.kinds import DOCUMENTS
 from memorist.lazy import dataclass
 from memorist.recall.pipeline import Asked, Candidate, Search
 from memorist.recall.stages.labels import Labels, share
 from memorist.recall.stages.talk import timed, within
 from memorist.recall.stages.words import SHORTEST_FUZZY, meant_by
 from memorist.store.nouns import Fact, Generation, Near
-from memorist.store.where import Where
 from memorist.text.bm25 import Found, Yardstick
 from memorist.text.dates import spans
 from memorist.text.patterns import regex
@@ -41,8 +38,7 @@ if TYPE_CHECKING:
 
 LONGEST_MESSAGE = 2000  # characters compared by meaning; pasted text is included only within this limit
 MOST_SPEAKERS = 200  # speakers whose names are recognised; where more people speak, a name says little
-MOST_BELOW, MOST_ABOVE, MOST_KIN = -2.0, 8.0, 3.0  # standard deviations
-KIN, KIN_AMONG = 2, 20  # how many best documents, among at least how many
+MOST_BELOW, MOST_ABOVE = -2.0, 8.0  # standard deviations
 # The usual cosines of a query with unrelated texts. A shelf too small for its own statistics leans on these; the numbers of a
 # large shelf outweigh them.
 USUAL_MEAN, USUAL_SPREAD, USUAL_ROWS = 0.24, 0.13, 20
@@ -55,7 +51,6 @@ MISSPELT = 0.25  # the share of letters that may differ
 USUAL_WEIGHT = 3.0  # of an informative word
 _REPEATED = regex(r"([^\w\s])\1{3,}")  # a ruler, dots, a row of brackets: one is enough
 UNLIKE: tuple[float | None, float] = (None, 0.0)
-_candidate: Callable[[tuple[Any, ...]], Candidate] = partial(tuple.__new__, Candidate)  # half the price of its own way
 
 
 # ---------------------------------------------------------------- what is asked
@@ -156,7 +151,6 @@ class Measured:
     def __init__(self) -> None:
         self.words: dict[int, float] = {}  # the share of the query that each covers
         self.meant: dict[int, tuple[float, float]] = {}  # the cosine, and the same on the common scale
-        self.nearly: Mapping[int, float] = {}  # scores by words that the query may have misspelt
 
     def add_words(self, scores: Mapping[int, float], whole: float) -> None:
         """Raw BM25 scores are not comparable between queries; what counts is how much of the query a record covers."""
@@ -190,46 +184,44 @@ class Gather:
     one_moment: ClassVar[bool] = True
 
     def __call__(self, search: Search, tools: Tools) -> Search:
-        """First looks without the filter that most queries have and few memories fail (`_loose`), which is cheaper; looks
-        again with it only if that found some of these."""
-        store, shelves = tools.store, search.shelves
-        for where in (_loose(search.where), search.where):
-            measured, readings, found, nearly = self._look(where, search, tools)
-            numbers = sorted(measured.words.keys() | measured.meant.keys() | measured.nearly.keys() | search.wanted)
-            rows = store.facts(numbers, shelves, search.where) if numbers else []
-            if len(rows) == len(numbers):
-                break
-        facts = {fact.number: fact for fact in rows}
-        beside = self._beside(facts, measured) | within(search, tools) - facts.keys()
-        known = facts.keys() | beside
-        bare = sorted(known - measured.words.keys())
-        if bare and found.yardstick.weights:
-            measured.add_words(store.score(found.yardstick, shelves, bare), found.yardstick.whole)
-        bare = sorted(known - measured.meant.keys())
-        for reading in readings if bare else ():
-            measured.add_meaning(store.similarities(reading.generation, reading.vector, shelves, bare).items(), reading)
-        if beside:
-            facts |= {fact.number: fact for fact in store.facts(sorted(beside), shelves, search.where)}
-        if nearly.yardstick.weights:
-            measured.nearly = store.score(nearly.yardstick, shelves, sorted(facts))
-        self._label(facts, measured, found.yardstick, search, tools)
-        asked = replace(search.asked, names=_names(search.asked.text, found.yardstick))
-        return self._found(facts, measured, readings, search.but(yardstick=found.yardstick, asked=asked), tools)
-
-    def _look(self, where: Where, search: Search, tools: Tools) -> "tuple[Measured, list[Reading], Found, Found]":
-        """Looks by words, by words that may be meant, and by meaning."""
-        store, shelves, least = tools.store, search.shelves, 2 * search.limit if search.limit > EVERY else 0
-        measured, readings, found, nearly = Measured(), list[Reading](), Found(), Found()
+        store, shelves, where = tools.store, search.shelves, search.where
+        most = 2 * search.limit if search.limit > EVERY else 0
+        found, nearly, measured, readings = Found(), Found(), Measured(), list[Reading]()
         if search.terms:
-            found = store.match(search.terms, shelves, where, max(self.words, least))
+            found = store.match(search.terms, shelves, where, max(self.words, most))
             measured.add_words(found.scores, found.yardstick.whole)
-            nearly = _nearly(found.yardstick, search, where, max(self.words, least), tools)
-            measured.nearly = nearly.scores
+            nearly = _nearly(found.yardstick, search, max(self.words, most), tools)
         for generation, vector in search.asked.vectors:
-            near = store.nearest(generation.id, vector, shelves, where, max(self.meaning, least), search.exact)
+            near = store.nearest(generation.id, vector, shelves, where, max(self.meaning, most), search.exact)
             readings.append(Reading.of(generation.id, vector, near))
             measured.add_meaning(near.hits, readings[-1])
-        return measured, readings, found, nearly
+        known = measured.words.keys() | measured.meant.keys() | nearly.scores.keys() | search.wanted
+        facts = {fact.number: fact for fact in store.facts(sorted(known), shelves, where)} if known else {}
+        beside = self._beside(facts, measured) | within(search, tools) - facts.keys()
+        if beside:
+            facts |= {fact.number: fact for fact in store.facts(sorted(beside), shelves, where)}
+        unscored = sorted(facts.keys() - measured.words.keys())
+        if unscored and found.yardstick.weights:
+            measured.add_words(store.score(found.yardstick, shelves, unscored), found.yardstick.whole)
+        uncompared = sorted(facts.keys() - measured.meant.keys())
+        for reading in readings if uncompared else ():
+            cosines = store.similarities(reading.generation, reading.vector, shelves, uncompared)
+            measured.add_meaning(cosines.items(), reading)
+        misspelt = store.score(nearly.yardstick, shelves, sorted(facts)) if nearly.yardstick.weights else {}
+        self._label(facts, measured, found.yardstick, search, tools)
+        whole = found.yardstick.ceiling or 1.0
+        candidates = [
+            Candidate(fact, measured.words.get(n, 0.0), *measured.meant.get(n, UNLIKE), misspelt.get(n, 0.0) / whole)
+            for n, fact in facts.items()
+        ]
+        nothing = search.nothing(readings) if search.terms or readings else search.empty_because or NO_WORDS
+        return search.but(
+            candidates=tuple(candidates),
+            yardstick=found.yardstick,
+            asked=replace(search.asked, names=_names(search.asked.text, found.yardstick)),
+            note=None if readings else tools.meaning.problem,
+            empty_because=None if candidates else nothing,
+        )
 
     @staticmethod
     def _label(facts: dict[int, Fact], measured: Measured, found: Yardstick, search: Search, tools: Tools) -> None:
@@ -244,54 +236,20 @@ class Gather:
         words.update({number: words.get(number, 0.0) + label for number in carrying})
 
     def _beside(self, facts: Mapping[int, Fact], measured: Measured) -> set[int]:
-        """The session neighbours of the best, unless they were found themselves."""
+        """The session neighbors of the best, unless they were found themselves."""
         talks = any(fact.session is not None for fact in facts.values())
         best = [facts[number] for number in measured.best(facts, self.around)] if talks else []
         return {n for fact in best for n in (fact.before, fact.after) if n is not None} - facts.keys()
 
-    def _found(
-        self, facts: Mapping[int, Fact], measured: Measured, readings: list[Reading], search: Search, tools: Tools
-    ) -> Search:
-        kin = _kin(facts, measured, readings[0], search, tools) if readings else {}
-        words, meant, nearly = measured.words, measured.meant, measured.nearly
-        whole = search.yardstick.ceiling or 1.0
-        candidates = [
-            _candidate((fact, words.get(n, 0.0), *meant.get(n, UNLIKE), kin.get(n, 0.0), nearly.get(n, 0.0) / whole))
-            for n, fact in facts.items()
-        ]
-        nothing = search.nothing(readings) if search.terms or readings else search.empty_because or NO_WORDS
-        because = None if candidates else nothing
-        note = None if readings else tools.meaning.problem
-        return search.but(candidates=tuple(candidates), note=note, empty_because=because)
 
-
-def _loose(where: Where) -> Where:
-    """The filter without the kinds that a query excludes unless asked for. Such memories are so few that checking the results
-    for them is cheaper than excluding them everywhere."""
-    return Where(where.access, tuple([each for each in where.clauses if each.field != "kind" or each.op != "ne"]))
-
-
-def _nearly(known: Yardstick, search: Search, where: Where, most: int, tools: Tools) -> Found:
+def _nearly(known: Yardstick, search: Search, most: int, tools: Tools) -> Found:
     """Records that hold the probably intended words, for words of the query that occur nowhere but resemble others."""
     absent = [term for term in known.absent[:MOST_MISSPELT] if term.isalpha() and len(term) >= SHORTEST_FUZZY]
     meant = dict.fromkeys(filter(None, [meant_by(term, search, tools, MISSPELT) for term in absent]))
-    return tools.store.match(list(meant), search.shelves, where, most) if meant else Found()
+    return tools.store.match(list(meant), search.shelves, search.where, most) if meant else Found()
 
 
 def _names(said: str, known: Yardstick) -> dict[str, float]:
     """The names and numbers of a query that occur here, and how informative each is: whoever names something means it."""
     found = {word: max([known.weights.get(term, 0.0) for term in terms(word)] or [0.0]) for word in names_in(said)}
     return {word: weight / USUAL_WEIGHT for word, weight in found.items() if weight}
-
-
-def _kin(
-    facts: Mapping[int, Fact], measured: Measured, reading: Reading, search: Search, tools: Tools
-) -> dict[int, float]:
-    """How near each document is to the best two, whose neighbours mean the same. Only if there are so many documents that the
-    best two can be trusted."""
-    alone = [number for number, fact in facts.items() if fact.shelf.layer == DOCUMENTS]
-    if len(alone) < KIN_AMONG:
-        return {}
-    cosines = tools.store.similarities(reading.generation, measured.best(alone, KIN), search.shelves, alone)
-    mean, spread = sum(cosines.values()) / max(1, len(cosines)), reading.spread
-    return {n: min(MOST_KIN, max(0.0, (cosine - mean) / spread)) for n, cosine in cosines.items()}

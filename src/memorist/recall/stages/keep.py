@@ -1,14 +1,9 @@
-"""Stages that keep some of the hits. Each one that drops a record says why; `why_not` reads these reasons.
+"""Stages that keep some of the hits. Each one that drops a record gives the reason; `why_not` reads these reasons.
 
-Texts that nobody vouches for (low trust and unconfirmed) have one voice for each door they came in by: the surface and origin
-stamped by the engine. Sessions, speakers and actors are names that a writer may choose, so a thousand of them are still one
-voice. Each voice keeps one hit at its own place, for a few voices at most; whatever else it says comes after the verified
-memories that may be the answer. If there are none of those, everything keeps its place: a user whose notes are nothing but an
-import still gets answers. A repeated claim is shown once.
-
-A crowd also fills the pools before anything is read. If so many had to stand back that others may have been kept out, the
-query goes through the stages once more (`pipeline.run`), among verified memories only, and what was heard of the crowd is
-added to the result.
+Unverified texts are limited for each source they came in by: the surface and the origin that the engine recorded. Sessions,
+speakers and actors are names that a writer may choose, so a thousand of them are still one source. Each source keeps one hit
+at its own rank, for two sources at most; its other hits come after the verified memories that may be the answer. Without any
+verified memory everything keeps its rank. A repeated claim is shown once.
 """
 
 from collections import Counter
@@ -22,22 +17,20 @@ from memorist.design import Tools
 from memorist.kinds import MEMORY
 from memorist.lazy import dataclass
 from memorist.recall.pipeline import Search, ordered
+from memorist.recall.weights import weights
 from memorist.records import Hit, Record, Signal
 from memorist.scoring import held_up, log_odds, logistic, vouched_for
 from memorist.store.protocol import Store
-from memorist.store.where import Order
 from memorist.text.restated import MOST_COMPARED, earlier_duplicates, same_claim
 from memorist.text.twins import spelled_alike
 
 BEHIND = 0.98  # share of a hit's score given to those that must stand behind it
-VOICES = 2  # unvouched voices in all that may stand before verified memories, whatever the limit
-KEPT_OUT = 5  # places: a crowd this large may keep others out
+SOURCES = 2  # unverified sources that may stand before verified memories, whatever the limit
 CANDIDATE = 0.02  # of the best score; a verified memory below that does not compete for a place
 ANSWERS = 0.5  # of the best score; from there on, a verified memory may be the answer
-MEETS = ("words", "names", "nearly", "within")  # signals that something the query names was found
-LIKE = 0.2  # soft coverage from which a turn has words similar to the query's
-FITS = 1.0  # what the turn before must be worth by itself, for this one to be its answer
-ONE_VOICE = "verified memories answer it, and where it came from has had its word; `review` confirms an import"
+MEETS = ("words", "names", "nearly", "within", "answers")  # signals that something the query names was found
+NEAR = 0.25  # cosine from which a turn or a document is near the meaning of the query
+ONE_EACH = "verified memories already answer this; this source is limited to one hit; `review` confirms an import"
 MACHINES = ("tool", "web")  # origins whose texts come by the hundred: mostly the same letters count as one text
 
 
@@ -54,106 +47,60 @@ class Believed:
 
 @dataclass(frozen=True, slots=True)
 class Abstain:
-    """Returns nothing if nothing here seems to be the answer: a wrong memory in a prompt is worse than none. Decided once for
-    a query, by the chance that the blend estimates. A caller who sets `min_relevance` decides that instead."""
+    """Returns nothing if nothing here seems to be the answer: a wrong memory in a prompt is worse than none. Decided by the
+    chance that the blend estimates, which needs vectors. Talk and documents are searched for anything at all, so they are
+    left out only if nothing in them meets the query. A caller who sets `min_relevance` decides that instead."""
 
-    below: float  # the chance that the answer is here
-    elsewhere: float = 0.03  # the same for talk and documents, which are searched for anything at all
-    unless_covered: float = 0.3  # a query for a word gets what holds it, however common it is
+    below: float | None = None  # the chance that the answer is here; None takes the fitted one
 
     def __call__(self, search: Search, tools: Tools) -> Search:
         if search.chance is None or search.min_relevance is not None or search.judged:  # decided elsewhere
             return search
-        best = max(search.hits, key=lambda hit: hit.score, default=None)
-        below = self.below if best is None or _is_memory(best, tools) else self.elsewhere
-        if search.chance >= below or _covered(search.hits) >= self.unless_covered:
+        below = weights()["bar"]["below"] if self.below is None else self.below
+        compared = any(signal.name == "meaning" for hit in search.hits for signal in hit.signals)
+        if search.chance >= below or not compared:
             return search
-        because = _too_unlikely(search.chance, below)
+        if any(not _is_memory(hit, tools) and _meets(hit) for hit in search.hits) and not search.asked.alone:
+            return search
+        because = f"nothing here seems to answer this: the chance is {search.chance:.3g}, under {below:.3g}"
         return search.keeping((), {hit.record.id: because for hit in search.hits}).but(empty_because=because)
 
 
-def _too_unlikely(chance: float, below: float) -> str:
-    """The reason, with enough digits to show that the chance is lower."""
-    digits = next((n for n in range(2, 17) if round(chance, n) < round(below, n)), 17)
-    told = f"the chance that the answer is here is {chance:.{digits}f}, under {below:.{digits}f}"
-    return f"nothing here seems to answer this: {told}"
-
-
-@dataclass(frozen=True, slots=True)
-class DropUnlikely:
-    """Few and right: keeps hits with a fair chance to matter, both absolutely and relative to the best. `min_relevance`
-    replaces both rules. A text that nobody vouches for cannot push out vouched-for memories by repeating the query."""
-
-    below: float  # relevance
-    behind: float  # behind the best, in log-odds of the score
-    unless_covered: float = 0.3  # what holds so much of the query stays, however low
-    elsewhere: float = 8.0  # `behind` for talk and documents, of which readers want more
-    spared: float = 0.3  # share of the best score from which vouched-for hits stay if the best is not vouched for
-    near: float = 0.25  # cosine from which talk and documents without a word of the query stay
-    said: float = 0.005  # relevance of a turn or a part of a document; below it, hardly anything ever mattered
-
-    def __call__(self, search: Search, tools: Tools) -> Search:
-        if search.judged:
-            return search
-        first = max(search.hits, key=lambda hit: hit.score, default=None)
-        best = log_odds(first.score) if first else 0.0
-        weighed = [hit for hit in search.hits if not self._spares(hit, first, search.min_relevance)]
-        reasons = {hit.record.id: self._unlikely(hit, best, search.min_relevance, tools) for hit in weighed}
-        return search.keeping(search.hits, {id: reason for id, reason in reasons.items() if reason})
-
-    def _spares(self, hit: Hit, first: Hit | None, least: float | None) -> bool:
-        if least is not None or first is None:
-            return False
-        if "answers" in hit.why:  # an answer need not repeat the words of its question
-            return True
-        if vouched_for(first.record):
-            return _replies(hit.record, first.record)
-        return vouched_for(hit.record) and hit.score >= self.spared * first.score
-
-    def _unlikely(self, hit: Hit, best: float, least: float | None, tools: Tools) -> str | None:
-        if least is None and hit.why.get("lesson", 1.0) > 1:  # it helped with a similar query
-            return None
-        memory = _is_memory(hit, tools)
-        if least is None and not memory and self._has_nothing(hit):
-            return "it has no word of the question and is not near its meaning"
-        wanted = self._floor(hit, memory) if least is None else least
-        if hit.why["relevance"] < wanted:
-            return f"relevance {hit.why['relevance']:.3f} is under {wanted:g}"
-        far = least is None and log_odds(hit.score) < best - self._behind(memory)
-        return f"score {hit.score:.3f} is far under that of the best" if far else None
-
-    def _behind(self, memory: bool) -> float:
-        return self.behind if memory else self.elsewhere
-
-    def _floor(self, hit: Hit, memory: bool) -> float:
-        """The relevance it needs; none if it holds the words of the query."""
-        if _covered([hit]) >= self.unless_covered:
-            return 0.0
-        return self.below if memory else self.said
-
-    def _has_nothing(self, hit: Hit) -> bool:
-        """Whether nothing in it meets the query. In a long text, a word similar to one of the query is found by chance; in a
-        turn it is evidence, and so are the requested time and that it answers a turn that fits."""
-        found = {signal.name: signal.value for signal in hit.signals}
-        if any(found.get(name, 0.0) > 0 for name in MEETS) or found.get("meaning", 0.0) >= self.near:
-            return False
-        answers = found.get("before", 0.0) > FITS or found.get("role", 0.0) > 1.0  # a role counts more behind what fits
-        return hit.record.kind != "turn" or not (answers or found.get("soft", 0.0) >= LIKE)
-
-
-def _replies(record: Record, first: Record) -> bool:
-    """Whether it is the turn directly after a question: an answer need not repeat its words."""
-    asks = first.kind == "turn" and first.text.rstrip().endswith("?")
-    return asks and (record.number, record.provenance.session) == (first.number + 1, first.provenance.session)
-
-
-def _covered(hits: Sequence[Hit]) -> float:
-    """The highest share of the query's words that one of the hits holds."""
-    return max((signal.value for hit in hits for signal in hit.signals if signal.name == "words"), default=0.0)
+def _meets(hit: Hit) -> bool:
+    """Whether it meets the query by a word or by its meaning."""
+    signals = {signal.name: signal.value for signal in hit.signals}
+    return any(signals.get(name, 0.0) > 0 for name in MEETS) or signals.get("meaning", 0.0) >= NEAR
 
 
 def _is_memory(hit: Hit, tools: Tools) -> bool:
     return tools.kinds[hit.record.kind].layer == MEMORY
+
+
+@dataclass(frozen=True, slots=True)
+class DropUnlikely:
+    """Few and right: drops what is far behind the best verified hit or, if the caller sets `min_relevance`, what is under it."""
+
+    behind: float = 1.8  # log-odds of the score
+    talk: float = 8.0  # the same for talk and documents, of which readers want more
+
+    def __call__(self, search: Search, tools: Tools) -> Search:
+        if search.judged or not search.hits:
+            return search
+        least = search.min_relevance
+        if least is not None:
+            low = [hit for hit in search.hits if hit.why["relevance"] < least]
+            reasons = {hit.record.id: f"relevance {hit.why['relevance']:.3f} is under {least:g}" for hit in low}
+            return search.keeping(search.hits, reasons)
+        verified = [hit.score for hit in search.hits if vouched_for(hit.record)]
+        best = log_odds(max(verified or [hit.score for hit in search.hits]))
+        far = [
+            hit
+            for hit in search.hits
+            if log_odds(hit.score) < best - (self.behind if _is_memory(hit, tools) else self.talk)
+        ]
+        return search.keeping(
+            search.hits, {hit.record.id: f"score {hit.score:.3f} is far under the best" for hit in far}
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -302,54 +249,49 @@ def _forgotten_then(record: Record, moment: datetime, store: Store) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class OneVoice:
-    """Moves what a voice says beyond its first hit behind the verified memories, and drops what repeats a better hit. It runs
-    right before `keep_best` and looks only until as many are left as requested, since no more are shown."""
-
-    voices: ClassVar[bool] = True
+    """Moves what an unverified source says beyond its first hit behind the verified memories, and drops what repeats a better
+    hit. It runs right before `keep_best` and looks only until as many are left as requested, since no more are shown."""
 
     def __call__(self, search: Search, tools: Tools) -> Search:
-        hits = (*search.hits, *(search.heard or ()))
-        if all(vouched_for(hit.record) for hit in hits):
-            return search.but(hits=hits)
-        best = ordered(hits)
-        heard = Heard(search, VOICES)
-        for hit in best:
-            heard.take(hit)
-        back, lost = self._behind(heard, best[0].score), heard.lost
-        if self._is_answered(heard, best[0].score, search):
-            back, lost = [], {**lost, **{hit.record.id: ONE_VOICE for hit in back}}
-        search = search.but(hits=(*heard.first, *back), dropped=lost)
-        return self._once_more(search, heard, tools) if heard.crowded else search
-
-    @staticmethod
-    def _is_answered(heard: "Heard", top: float, search: Search) -> bool:
-        """Whether verified memories answer the query and only hits with a fair chance are wanted: then each voice gets one hit
-        only."""
-        few = search.chance is not None and search.min_relevance is None
-        return few and any(vouched_for(hit.record) and hit.score >= ANSWERS * top for hit in heard.first)
-
-    @staticmethod
-    def _behind(heard: "Heard", top: float) -> list[Hit]:
-        """Those that must stand back, in their order, behind the last verified memory that may be the answer."""
-        back = [*heard.behind, *heard.rest]
-        verified = [hit.score for hit in heard.first if vouched_for(hit.record)]
-        scores = [score for score in verified if score >= CANDIDATE * top]
-        if not scores or not back:
-            return back
-        most, best = BEHIND * min(scores), back[0].score or 1.0
-        return [rescored(hit, min(hit.score, most * hit.score / best), "crowd") for hit in back]
-
-    @staticmethod
-    def _once_more(search: Search, heard: "Heard", tools: Tools) -> Search:
-        """Requests a second pass among verified memories, if there are any."""
-        verified = search.where.also("verified", "eq", True)
-        here = verified.also("scope", "in", tuple({shelf.scope for shelf in search.shelves}))
-        if not tools.store.find(here, Order("number"), 1):
+        best, lost = ordered(search.hits), dict[str, str]()
+        if all(vouched_for(hit.record) for hit in best):
             return search
-        voices = [hit for hit in (*heard.first, *heard.behind) if not vouched_for(hit.record)]
-        origins = " and ".join(sorted({hit.record.origin for hit in voices}))
-        note = f"a crowd of origin {origins}: asking again among verified memories"
-        return search.but(again=verified, heard=tuple(voices), note=note)
+        first, behind = list[Hit](), list[Hit]()
+        sources, claims = set[tuple[str, str]](), list[Record]()
+        for hit in best:
+            source = hit.record.provenance.surface, hit.record.origin
+            compared = len(first) + len(behind) < search.limit and search.left() != 0
+            if vouched_for(hit.record):
+                first.append(hit)
+            elif compared and (earlier := _earlier(hit.record, claims)):
+                lost[hit.record.id] = f"memory {earlier.number} says nearly the same, and both are unverified"
+            elif compared and len(sources) < SOURCES and source not in sources:
+                sources.add(source)
+                first.append(hit)
+            else:
+                behind.append(hit)
+        verified = [hit.score for hit in first if vouched_for(hit.record)]
+        answered = any(score >= ANSWERS * best[0].score for score in verified)
+        if (
+            answered and search.chance is not None and search.min_relevance is None
+        ):  # only hits with a fair chance are wanted
+            return search.but(hits=tuple(first), dropped=lost | {hit.record.id: ONE_EACH for hit in behind})
+        least = min((score for score in verified if score >= CANDIDATE * best[0].score), default=None)
+        if least is not None and behind:
+            most, top = BEHIND * least, behind[0].score or 1.0
+            behind = [rescored(hit, min(hit.score, most * hit.score / top), "crowd") for hit in behind]
+        return search.but(hits=(*first, *behind), dropped=lost)
+
+
+def _earlier(record: Record, claims: list[Record]) -> Record | None:
+    """The unverified record that says the same; if there is none, this one is added to them."""
+    for other in claims[:MOST_COMPARED]:
+        # Usually another number or name is another claim, but from a machine it is the same source.
+        machine = record.origin in MACHINES and record.origin == other.origin
+        if same_claim(record.text, other.text) or (machine and spelled_alike(record.text, other.text)):
+            return other
+    claims.append(record)
+    return None
 
 
 @dataclass(frozen=True, slots=True)
@@ -387,56 +329,6 @@ class SayOnce:
             if twin is not None and not held_up(hit.record)
         }
         return search.keeping(search.hits, lost)
-
-
-class Heard:
-    """Sorts the hits, best first, by whether they may stand where their score puts them."""
-
-    def __init__(self, search: Search, most: int) -> None:
-        self.first: list[Hit] = []  # verified memories, and the first hit of each voice
-        self.behind: list[Hit] = []  # what else the voices say
-        self.rest: list[Hit] = []  # never shown, and therefore not compared
-        self.lost: dict[str, str] = {}  # mere repetitions, and of what
-        self._search, self._most = search, most
-        self._doors: set[tuple[str, str]] = set()
-        self._saying = list[Record]()  # what they say, each content once
-
-    @property
-    def crowded(self) -> bool:
-        """Whether this is the first pass, so many had to stand back that others may have been kept out, and time is left."""
-        many = len(self.behind) + len(self.rest) + len(self.lost)
-        back = bool(self.behind or self.rest or self.lost) and (many > KEPT_OUT or len(self.first) < KEPT_OUT)
-        return back and self._search.heard is None and self._search.left() != 0
-
-    def take(self, hit: Hit) -> None:
-        """Adds the next best hit."""
-        if vouched_for(hit.record):
-            self.first.append(hit)
-        elif len(self.first) + len(self.behind) >= self._search.limit:
-            self.rest.append(hit)
-        elif self._search.left() != 0 and (because := self._said_before(hit.record)):
-            self.lost[hit.record.id] = because
-        elif len(self._doors) < self._most and door_of(hit.record) not in self._doors:
-            self._doors.add(door_of(hit.record))
-            self.first.append(hit)
-        else:
-            self.behind.append(hit)
-
-    def _said_before(self, record: Record) -> str | None:
-        """Why it adds nothing to other unvouched hits; if it does add something, it is recorded as one of them, and the result
-        is None."""
-        for other in self._saying[:MOST_COMPARED]:
-            # Usually another number or name is another claim, but from a machine it is the same voice.
-            machine = record.origin in MACHINES and record.origin == other.origin
-            if same_claim(record.text, other.text) or (machine and spelled_alike(record.text, other.text)):
-                return f"memory {other.number} says nearly the same, and nobody vouches for either"
-        self._saying.append(record)
-        return None
-
-
-def door_of(record: Record) -> tuple[str, str]:
-    """Where it came in, as stamped by the engine."""
-    return record.provenance.surface, record.origin
 
 
 def rescored(hit: Hit, score: float, name: str) -> Hit:

@@ -1,0 +1,212 @@
+"""The signals of all candidates of a query, their sums, and the chance that the answer is among them."""
+
+import math
+from collections.abc import Sequence
+from datetime import datetime
+from heapq import nlargest
+
+from memorist.kinds import DOCUMENTS, TURNS
+from memorist.models.coverage import LONGEST_LOOKED_AT, Coverage, holding
+from memorist.recall.pipeline import Candidate, Search
+from memorist.recall.stages.answers import of_tool
+from memorist.recall.stages.talk import spoken
+from memorist.recall.weights import weights
+from memorist.records import Hit, Record, Signal
+from memorist.scoring import log_odds, logistic
+from memorist.store.nouns import Fact
+from memorist.text.bm25 import K1
+from memorist.text.dates import Span
+from memorist.text.words import terms
+
+READ = 30  # of the best by what needs no text; from these it is judged whether the answer is here, whatever the limit
+CODE, SHORTEST_CODE = (
+    4.0,
+    4,
+)  # a code in a note counts as this many names, as it singles out one of many; its characters
+HOLDING = 5  # candidates that hold most of the query's words and are always among those read
+BEST_OF_SESSION = 3
+USUAL_COSINE = 0.57  # of the best note where there is an answer; stands in where nothing has a vector
+THEN = 0.5  # log-odds of the best turn of the named time, if the query asks for nothing else
+SUMMARIES = ("summary", "narrative")
+BEHIND = 0.01  # log-odds of a summary behind a shorter record that holds the same words of the query
+DAY = 86400.0
+
+
+class Scores:
+    """The signals of all candidates of a query, and their sums."""
+
+    def __init__(self, search: Search) -> None:
+        self.candidates = {each.fact.number: each for each in search.candidates}
+        self._asked, self._yardstick, self._terms = search.asked, search.yardstick, set(search.terms)
+        self._plain = not (search.asked.speakers or search.asked.role or search.asked.spans)
+        self._own, self._sessions = self._worth_of_turns()
+        self.closer: dict[int, list[tuple[str, float]]] = {}  # signals from the texts that were read
+        self.moved: dict[int, tuple[str, float]] = {}  # by how much a record got another's place, and why
+        self.sums = {number: self._sum(self._signals(each), each.fact) for number, each in self.candidates.items()}
+        self.signs: dict[str, dict[str, float]] = {}  # of silence, by group: notes, talk
+        self.chances: dict[str, float] = {}
+        self._levels: dict[str, float] = {}
+
+    def _worth_of_turns(self) -> tuple[dict[int, float], dict[str, float]]:
+        """What each turn is worth to its neighbors; and each session: the mean of its three best turns."""
+        own, best = dict[int, float](), dict[str, list[float]]()
+        for number, each in self.candidates.items():
+            if each.fact.session is not None:
+                weigh = weights()[voice(each.fact)]
+                own[number] = weigh["own_words"] * each.words + weigh["own_meaning"] * each.meaning
+                best.setdefault(each.fact.session, []).append(max(0.0, own[number]))
+        return own, {name: sum(sorted(some)[-BEST_OF_SESSION:]) / BEST_OF_SESSION for name, some in best.items()}
+
+    def _sum(self, signals: Sequence[tuple[str, float]], fact: Fact) -> float:
+        weigh = weights()[voice(fact)]
+        return sum([weigh[name] * value for name, value in signals])
+
+    def _signals(self, candidate: Candidate) -> list[tuple[str, float]]:
+        """The signals that need no text."""
+        fact, asked = candidate.fact, self._asked
+        found = [("words", candidate.words), ("meaning", candidate.meaning), ("voice", 1.0)]
+        if candidate.nearly:
+            found.append(("nearly", candidate.nearly))
+        if fact.session is not None:
+            found.append(("session", self._sessions[fact.session]))
+            found += [("before", self._own.get(fact.before or 0, 0.0)), ("after", self._own.get(fact.after or 0, 0.0))]
+        if self._plain:
+            return found
+        if len(asked.speakers) == 1 and fact.speaker == asked.speakers[0]:
+            found.append(("speaker", 1.0))
+        found += spoken(fact, asked, self._own.get(fact.before or 0, 0.0))
+        if asked.spans:
+            found.append(("when", max(closeness(fact.at, span) for span in asked.spans)))
+        return found
+
+    def best(self, spare: int, search: Search) -> list[int]:
+        """All candidates, best first. But behind the very first come, so that their texts are read: memories that were useful
+        for similar queries, some with votes, and the few that hold most of the words."""
+        best = [number for _, number in sorted(zip(self.sums.values(), self.sums, strict=True), reverse=True)]
+        wanted = [number for number in best if number in search.wanted]
+        helped = [number for number in best if self.candidates[number].fact.up][:spare]
+        held = nlargest(HOLDING, best, key=lambda number: self.candidates[number].words)
+        return list(dict.fromkeys([*best[: READ - spare], *wanted, *helped, *held, *best]))
+
+    def look_closer(self, records: Sequence[Record]) -> None:
+        """Adds the signals that require the text."""
+        coverage, names = Coverage(self._asked.text), self._asked.names
+        for record, soft in zip(records, coverage.of([_found_by(record) for record in records]), strict=True):
+            candidate = self.candidates[record.number]
+            if not coverage.knows or len(record.text) > LONGEST_LOOKED_AT:  # then the words are more reliable
+                soft = max(soft, min(1.0, candidate.words))
+            code = CODE if voice(candidate.fact) == "notes" else 1.0
+            named = sum([names[word] * (code if _is_code(word) else 1.0) for word in holding(names, _found_by(record))])
+            signals = [("soft", soft), ("names", named), ("tool", float(of_tool(record)))]
+            signals.append(("summary", float(record.kind in SUMMARIES)))
+            self.closer[record.number] = signals
+            self.sums[record.number] += self._sum(signals, candidate.fact)
+
+    def give_place(self, question: int, answer: Fact) -> None:
+        """Gives an answer at least the sum of its question."""
+        if answer.number not in self.candidates:
+            self.candidates[answer.number] = Candidate(answer, 0.0, None, 0.0)
+            self.sums[answer.number] = 0.0
+        self._move(answer.number, "answers", max(self.sums[answer.number], self.sums[question]))
+
+    def put_summaries_last(self, records: Sequence[Record]) -> None:
+        """Puts each summary behind the shorter records that hold the same words of the query: it mentions what they state."""
+        held = {record.number: self._terms & set(terms(_found_by(record))) for record in records} if self._terms else {}
+        short = [record for record in records if record.kind not in SUMMARIES]
+        for record in records:
+            if record.kind in SUMMARIES and held.get(record.number):
+                shorter = [
+                    each
+                    for each in short
+                    if len(each.text) < len(record.text) and held[record.number] <= held[each.number]
+                ]
+                least = min((self.sums[each.number] - BEHIND for each in shorter), default=math.inf)
+                self._move(record.number, "summary", min(self.sums[record.number], least))
+
+    def _move(self, number: int, name: str, sum: float) -> None:
+        if sum != self.sums[number]:
+            self.moved[number] = name, self.moved.get(number, (name, 0.0))[1] + sum - self.sums[number]
+            self.sums[number] = sum
+
+    def settle(self, records: Sequence[Record]) -> None:
+        """Estimates from what was read whether the answer is here: among notes and among talk apart, because their sums have
+        different scales."""
+        groups: dict[str, list[int]] = {}
+        for record in records:
+            groups.setdefault(self._group(record.number), []).append(record.number)
+        for group, numbers in groups.items():
+            signs, weigh = self._signs(numbers), weights()[f"silence {group}"]
+            odds = sum([weigh[name] * value for name, value in signs.items()])
+            if self._asked.alone:
+                first = self.candidates[max(numbers, key=self.sums.__getitem__)]
+                near = max([closeness(first.fact.at, span) for span in self._asked.spans])
+                odds = log_odds(logistic(THEN) * near)
+            self.signs[group], self.chances[group], self._levels[group] = signs, logistic(odds), odds - signs["best"]
+
+    def _signs(self, numbers: Sequence[int]) -> dict[str, float]:
+        """Signs of how well the query is answered here. In a large store, the best candidate may be good by chance."""
+        ceiling, matched = self._yardstick.ceiling, sum(self._yardstick.weights.values()) * (K1 + 1)
+        cosines = [cosine for number in numbers if (cosine := self.candidates[number].cosine) is not None]
+        best, size = max(self.sums[number] for number in numbers), math.log10(1 + self._yardstick.rows)
+        return {
+            "best": best,
+            "cosine": max(cosines, default=USUAL_COSINE),
+            "soft": max(dict(self.closer.get(number, ())).get("soft", 0.0) for number in numbers),
+            "absent": 1 - min(1.0, matched / ceiling) if ceiling else 1.0,
+            "length": math.log1p(len(self._yardstick.weights) + len(self._yardstick.absent)),
+            "size": size,
+            "size_best": size * best,
+            "level": 1.0,
+        }
+
+    def _group(self, number: int) -> str:
+        return "notes" if voice(self.candidates[number].fact) == "notes" else "talk"
+
+    def hit(self, record: Record) -> Hit:
+        """The record with its relevance and everything that speaks for or against it."""
+        candidate, group = self.candidates[record.number], self._group(record.number)
+        weigh, level = weights()[voice(candidate.fact)], self._levels.get(group, min(self._levels.values()))
+        signals = [
+            Signal(name, candidate.cosine or 0.0 if name == "meaning" else value, value, weigh[name] * value)
+            for name, value in [*self._signals(candidate), *self.closer.get(record.number, ())]
+            if weigh[name] * value
+        ]
+        if record.number in self.moved:
+            name, adds = self.moved[record.number]
+            signals.append(Signal(name, 1.0, 1.0, adds))
+        signals.append(Signal("chance", 1.0, 1.0, level))
+        relevance = logistic(sum([signal.contribution for signal in signals]))
+        return Hit(record, relevance, {"relevance": relevance}, tuple(signals))
+
+    def explain(self) -> str:
+        """For the trace: the chance that the answer is here, and the signs behind it."""
+        group = max(self.chances, key=self.chances.__getitem__, default="notes")
+        signs = ", ".join(f"{name} {value:.3f}" for name, value in self.signs.get(group, {}).items() if name != "level")
+        return f"the answer is here with a chance of {self.chances.get(group, 0.0):.2f} ({signs})"
+
+
+def voice(fact: Fact) -> str:
+    """Whose words these are, as far as it matters to the weights. Tool output repeats the query's words at length, as an
+    assistant does."""
+    if fact.role in ("assistant", "tool"):
+        return "assistant"
+    return "talk" if fact.role is not None or fact.shelf.layer in (TURNS, DOCUMENTS) else "notes"
+
+
+def closeness(at: datetime, span: Span) -> float:
+    """1 inside the requested time, fading outside of it, since people are seldom exact about dates."""
+    if span.start <= at < span.end:
+        return 1.0
+    away = min(abs((at - span.start).total_seconds()), abs((at - span.end).total_seconds())) / DAY
+    width = (span.end - span.start).total_seconds() / DAY
+    return math.exp(-away / (3 + 0.5 * max(1.0, width)))
+
+
+def _found_by(record: Record) -> str:
+    """Its text, title and tags."""
+    return " ".join((record.text, *([record.title] if record.title else ()), *record.tags))
+
+
+def _is_code(word: str) -> bool:
+    """A number or the like that is no time, price or count: a query for 0417 wants no other."""
+    return len(word) >= SHORTEST_CODE and any(map(str.isdigit, word))
