@@ -121,7 +121,6 @@ class Wish:
     min_relevance: float | None = None  # what recall asks of a hit; then no lane asks for more
     agent: str | None = None
     shown: Callable[[Record], bool] = lambda record: False  # whether the prompt already has it
-    further: float | None = None  # the relevance that each hit but the best needs, instead of what the lane asks for
 
 
 def among(ids: Set[str]) -> Callable[[Record], bool]:
@@ -207,10 +206,9 @@ def _lanes(
     split = bridge.bridged(split, wish.session, wish.agent)
     if inject == "core":
         split = tuple(lane for lane in split if lane.name in (*STEADY, BRIDGE))
-    for given in (wish.min_relevance, wish.further):
-        if given is not None:
-            checks.share(given, "min_relevance")
-            split = tuple(replace(lane, of_above=0.0) for lane in split)
+    if wish.min_relevance is not None:
+        checks.share(wish.min_relevance, "min_relevance")
+        split = tuple(replace(lane, of_above=0.0) for lane in split)
     return split
 
 
@@ -324,6 +322,7 @@ class Candidates:
     taken: set[str] = field(default_factory=set)  # ids of those that a lane has
     protected: tuple[Item, ...] = ()
     contradictions: tuple[Contradiction, ...] = ()
+    shown_weight: float = 0.0  # of hits that the prompt has already: what stands beside them must add enough too
     empty_because: str = NO_MATCH
     skipped: list[str] = field(default_factory=list)  # what there was no time for, and what was not worth its tokens
 
@@ -468,7 +467,11 @@ class Candidates:
         self.empty_because = found.empty_because or NO_MATCH
         for name in names:
             if name == "recall":
-                shown = {id for hit in found.hits if not self._is_new(hit.record) for id in hit.replaces}
+                before = [hit for hit in found.hits if not self._is_new(hit.record)]  # the prompt has these
+                shown, self.shown_weight = (
+                    {id for hit in before for id in hit.replaces},
+                    sum(hit.score for hit in before),
+                )
                 new = [hit for hit in found.hits if self._is_new(hit.record) and hit.record.id not in shown]
                 self.add(name, (*new[:most], *documents.hits))
                 continue
@@ -495,16 +498,14 @@ class Candidates:
         """Keeps the best, since recall decided that there is an answer, and each further memory that adds enough to those above
         it. Facts come before summaries, and a summary stays only with a word of the query that no fact has: it mentions much,
         and what says it is shorter. Pins and memories brought up by triggers always stay."""
-        further, facts_first = self.plan.wish.further, lane.name == "recall"
+        facts_first = lane.name == "recall"
         items = sorted(self.lanes[lane.name], key=lambda item: facts_first and item.record.kind in COURSES)
         asked, kept, lost = set(query_terms(self.plan.wish.query)), list[Item](), list[Item]()
-        above, lowest, words_of_facts = 0.0, None, set[str]()
+        above, lowest, words_of_facts = self.shown_weight if facts_first else 0.0, None, set[str]()
         for item in items:
             is_summary = facts_first and item.record.kind in COURSES
             words = asked & set(terms(item.record.text)) if facts_first else asked
             enough = item.weight >= lane.of_above * above
-            if further is not None and above and "relevance" in item.hit.why:
-                enough = item.hit.score >= further
             if is_summary and lowest is not None:
                 enough = enough and not words <= words_of_facts
                 item = replace(item, weight=min(item.weight, lowest))
