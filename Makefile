@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 unexport PYTHONDONTWRITEBYTECODE   # tests start the program hundreds of times: it is compiled once
 
-.PHONY: demo test test-full-disk test-llm test-onnx test-shells conformance agents torture bench bench-growth bench-peers bench-servers bench-turns soak check clean
+.PHONY: demo test test-full-disk test-llm test-onnx test-shells conformance agents torture bench bench-growth bench-peers bench-servers bench-turns week soak check clean
 
 demo: $(READY)
 	@$(BIN)/python docs/demo.py
@@ -70,6 +70,10 @@ bench-growth: $(READY)
 # Beside another checkout, in turns: make bench-turns BASE=../older
 bench-turns: $(READY)
 	$(BIN)/python -m bench.turns $(abspath $(BASE))
+
+# What hooks tell an agent in ten scripted weeks: make week, or make week NAMES="-v payments"
+week: $(READY)
+	$(BIN)/python -m bench.week $(NAMES)
 
 # What the servers cost over the engine they serve, and what hooks cost, both beside those of others that bench/peers/setup.sh made.
 bench-servers: $(READY)

@@ -66,7 +66,7 @@ def _options(argv: Sequence[str]) -> argparse.Namespace:
     )
     parser.add_argument("--quality", action="store_true", help="only how well the right things are found")
     parser.add_argument("--reliability", action="store_true", help="only what a relevance means")
-    parser.add_argument("--week", action="store_true", help="only what hooks tell a coding agent in a scripted week")
+    parser.add_argument("--week", action="store_true", help="only what hooks tell an agent in scripted weeks")
     parser.add_argument("--set", action="append", choices=sets.NAMES, help="only this test set; may be repeated")
     parser.add_argument(
         "--half", type=int, choices=(1, 2), help="only every other conversation: tune on one half, tell the other"
@@ -113,7 +113,7 @@ class Told:
         rows = []
         for measure in measures:
             rows.append(measure)
-            self.say(_line(measure))
+            self.say(measure.line)
         self.missed |= any(measure.kept is False for measure in rows)
         data = [{**asdict(measure), "kept": measure.kept} for measure in rows]
         self.part(name, _table(rows), data)
@@ -175,21 +175,10 @@ def _growth() -> Iterator[Measure]:
     yield from growth(SIZES)
 
 
-def _line(measure: Measure) -> str:
-    value = f"{measure.value:>12,.2f} {measure.unit:<15}"
-    return f"{measure.name:<62} {value} {_promised(measure):<20} {measure.detail}".rstrip()
-
-
 def _table(measures: Sequence[Measure]) -> str:
     head = ("measure", "value", "promised", "in detail")
-    rows = [(one.name, f"{one.value:,.2f} {one.unit}", _promised(one), one.detail) for one in measures]
+    rows = [(one.name, f"{one.value:,.2f} {one.unit}", one.promised, one.detail) for one in measures]
     return report.table(head, rows)
-
-
-def _promised(measure: Measure) -> str:
-    if measure.limit is None:
-        return ""
-    return f"{'kept' if measure.kept else 'MISSED'} ({'≥' if measure.at_least else '≤'} {measure.limit:,g})"
 
 
 if __name__ == "__main__":

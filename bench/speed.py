@@ -46,6 +46,17 @@ class Measure:
             return None
         return self.value >= self.limit if self.at_least else self.value <= self.limit
 
+    @property
+    def promised(self) -> str:
+        if self.limit is None:
+            return ""
+        return f"{'kept' if self.kept else 'MISSED'} ({'≥' if self.at_least else '≤'} {self.limit:,g})"
+
+    @property
+    def line(self) -> str:
+        value = f"{self.value:>12,.2f} {self.unit:<15}"
+        return f"{self.name:<62} {value} {self.promised:<20} {self.detail}".rstrip()
+
 
 def cpu_ms(job: Callable[[str], object], texts: Iterable[str]) -> float:
     """CPU milliseconds of doing the job with each text."""

@@ -1,10 +1,12 @@
-"""A scripted week with a coding agent: 200 prompts in four repositories (`week/`), through the program that its hooks call.
+"""Scripted weeks with an agent: 414 prompts in ten repositories (`week/`), through the program that its hooks call.
 
-Counted is what a session was told: of what was injected at prompts, how much the prompt needed; of what prompts needed, how much
-the session had been told by then, at this prompt, an earlier one or its start; at how much small talk nothing was said; and whether
-anything of another repository ever came. What a prompt itself says is remembered only through the transcript, as in real sessions.
+Counted is what a session was told: whether a prompt was told all that it needs by then, here, earlier in the session or at its
+start; how often it was misled by something outdated; how much was told that nobody needed; and how often small talk and plain tasks
+were told nothing. What a prompt itself says is remembered only through the transcript, as in real sessions.
 """
 
+import argparse
+import html
 import json
 import multiprocessing
 import os
@@ -13,7 +15,7 @@ import runpy
 import statistics
 import sys
 import tempfile
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from functools import cache
@@ -22,76 +24,42 @@ from pathlib import Path
 from typing import Any
 
 from bench.speed import Measure, folder
+from bench.week_script import FOUR, SIX, Repository, Session, load, share, words
 from memorist import Memory
+from memorist.text.tokens import count_tokens
 
-WEEK = Path(__file__).parent / "week"
-NAMES = ("api", "cli", "web", "infra")
-HALVES = ("open", "kept aside")
+GROUPS = {"six": ("six",), "four": ("open", "kept aside")}  # which halves each has
 CLIENT = "claude-code"
 BEFORE = timedelta(days=7)  # how old is what was there when the week began; all else is of its days
 UNHURRIED = "60000"  # milliseconds: what is found must not depend on what else this machine does
-SAME = 0.6  # of the words that a prompt said: a memory with so many of them is what was said
+SAME = 0.6  # of the words that a prompt said: a line with so many of them shows what was said
 PRELOADED = ["bench.week", "numpy", "memorist.surfaces.cli.app", "memorist.surfaces.agents.capture"]
-Program = Callable[[Sequence[str], Path, bytes, Mapping[str, str]], bytes]  # arguments, folder, input, environment
-
-
-# ---------------------------------------------------------------- the script
-
-
-@dataclass(frozen=True, slots=True)
-class Session:
-    """One session, with what was noted before it began."""
-
-    name: str
-    day: int
-    before: tuple[Mapping[str, Any], ...]
-    lines: tuple[Mapping[str, Any], ...]  # prompts, and what the agent notes between them
-
-
-@dataclass(frozen=True, slots=True)
-class Repository:
-    name: str
-    half: str
-    sessions: tuple[Session, ...]
-
-    @property
-    def prompts(self) -> list[Mapping[str, Any]]:
-        return [line for session in self.sessions for line in session.lines if "prompt" in line]
-
-    @property
-    def texts(self) -> dict[str, str]:
-        """What each memory says, by its name."""
-        everything = [line for session in self.sessions for line in (*session.before, *session.lines)]
-        noted = {line["memory"]: line["text"] for line in everything if "memory" in line}
-        return noted | {id: text for line in everything for id, text in line.get("says", {}).items()}
-
-
-def load(name: str) -> Repository:
-    head, *lines = map(json.loads, (WEEK / f"{name}.jsonl").read_text(encoding="utf-8").splitlines())
-    sessions: list[Session] = []
-    before: list[Mapping[str, Any]] = []
-    for line in lines:
-        if "session" in line:
-            sessions.append(Session(line["session"], line["day"], tuple(before), ()))
-            before = []
-        elif "memory" in line and line.get("by") != "agent":
-            before.append(line)
-        else:
-            sessions[-1] = replace(sessions[-1], lines=(*sessions[-1].lines, line))
-    return Repository(head["repository"], head["half"], tuple(sessions))
+SHOWN = re.compile(r"\[(\d+)[^\]]*\] ")  # how the first line of a memory begins: its number and what is said about it
+OUTDATED = re.compile(r"\[[^\]]*\boutdated\b")  # one that is marked as replaced
+DATE = re.compile(r"\b\d{4}-\d\d-\d\d\b")
 
 
 # ---------------------------------------------------------------- what came of it
 
 
+@dataclass(frozen=True, slots=True)
+class Shown:
+    """A memory as a session was shown it."""
+
+    names: frozenset[str]  # in the script, which may have none for it
+    text: str = ""
+
+
 @dataclass(slots=True)
 class Told:
-    """What one prompt brought: the memories by their names in the script, None for one that the script does not have."""
+    """What one prompt brought, or a start (which has no prompt)."""
 
     half: str
-    prompt: Mapping[str, Any]
-    here: list[str | None] = field(default_factory=list)
-    before: set[str | None] = field(default_factory=set)  # what the session had been told
+    prompt: Mapping[str, Any] = field(default_factory=dict)
+    here: Sequence[Shown] = ()
+    before: frozenset[str] = frozenset()  # names that the session had been shown
+    start: Sequence[Shown] = ()  # what its start showed
+    current: Mapping[str, str] = field(default_factory=dict)  # what holds instead of each outdated memory
     tokens: int = 0
     foreign: int = 0  # memories of another repository in its text
 
@@ -99,22 +67,41 @@ class Told:
     def need(self) -> list[str]:
         return list(self.prompt.get("need", ()))
 
+    @property
+    def served(self) -> list[bool]:
+        """For each memory that it needs, whether the session had been shown it by then."""
+        return [name in self.before or name in _names(self.here) for name in self.need]
+
+    @property
+    def misled(self) -> str:
+        """`alone` if something outdated was shown here, or at the start, without what holds instead; `beside` if with it. At a
+        start that is no harm if it tells when that was said."""
+        found, here = set[str](), _names(self.here)
+        for old, now in self.current.items():
+            if old in _names(self.here, marked=False):
+                found.add("beside" if now in here else "alone")
+            dated = any(now in each.names and DATE.search(each.text) for each in self.start)
+            if old in _names(self.start, marked=False) and not dated:
+                found.add("beside" if now in here | self.before else "alone")
+        return min(found, default="")
+
 
 @dataclass(slots=True)
 class Outcome:
     prompts: list[Told] = field(default_factory=list)
-    starts: list[int] = field(default_factory=list)  # tokens
-    standing: list[bool] = field(default_factory=list)  # whether what a start told was needed in its session
+    starts: list[Told] = field(default_factory=list)  # each needs what the prompts of its session need
     same: list[bool] = field(default_factory=list)  # whether a start said the same again while nothing changed
-    foreign: int = 0  # at starts
+
+
+def _names(shown: Sequence[Shown], marked: bool = True) -> set[str]:
+    return {name for each in shown if marked or not OUTDATED.match(each.text) for name in each.names}
 
 
 # ---------------------------------------------------------------- running it
 
 
 def program(words: Sequence[str], place: Path, given: bytes, environment: Mapping[str, str]) -> bytes:
-    """In a process of its own, forked from one that has loaded what it needs: a start costs half a second of CPU, and there are
-    four hundred. How long a hook takes is measured elsewhere (`bench/speed.py`)."""
+    """In a process of its own, forked from one that has loaded what it needs, because a start costs half a second of CPU."""
     with tempfile.TemporaryFile() as typed, tempfile.TemporaryFile() as said:
         typed.write(given)
         typed.seek(0)
@@ -153,23 +140,19 @@ def _command(words: list[str], place: Path, environment: dict[str, str], streams
 class Work:
     """One repository in its folder, with the numbers of its memories."""
 
-    def __init__(self, repository: Repository, place: Path, run: Program, others: Sequence[str]) -> None:
-        self.repository, self.run, self.others = repository, run, others
+    def __init__(self, repository: Repository, place: Path, others: Sequence[str]) -> None:
+        self.repository, self.others = repository, others
         self.place, self.db = place / repository.name, place / "week.db"
         self.place.mkdir()
-        home = place / "home"
-        own = {
-            "HOME": str(home),
-            "XDG_CONFIG_HOME": str(home),
-            "MEMORIST_DB": str(self.db),
-            "MEMORIST_HOOK_MS": UNHURRIED,
-        }
+        home = str(place / "home")
+        own = {"HOME": home, "XDG_CONFIG_HOME": home, "MEMORIST_DB": str(self.db), "MEMORIST_HOOK_MS": UNHURRIED}
         self.environment = {**os.environ, **own}
-        self.names: dict[int, str | None] = {}
+        self.noted: dict[int, set[str]] = {}
+        self.said: list[Mapping[str, str]] = []  # what notes and prompts have said so far
         self.project = json.loads(self("status", "--json"))["project"].removeprefix("project/")
 
     def __call__(self, *words: str, given: str = "") -> str:
-        return self.run(words, self.place, given.encode(), self.environment).decode()
+        return program(words, self.place, given.encode(), self.environment).decode()
 
     def note(self, lines: Sequence[Mapping[str, Any]], session: str | None = None) -> None:
         """What the user noted at a terminal, or the agent in a session, which it does through its tool."""
@@ -178,12 +161,13 @@ class Work:
         with Memory(self.db, project=self.project) as opened:
             user = replace(opened.access, origin="user", surface="cli")
             memory = opened.through(user if session is None else replace(user, origin="agent", surface="mcp"))
-            at = None if self.names else datetime.now(UTC) - BEFORE
+            at = None if self.noted else datetime.now(UTC) - BEFORE
             for line in lines:
                 done = memory.remember(line["text"], kind=line["kind"], at=at, session=session)
                 if done.record is None:
                     raise SystemExit(f"{line['memory']} was not kept: {done.because}")
-                self.names[done.record.number] = line["memory"]
+                self.noted.setdefault(done.record.number, set()).add(line["memory"])
+                self.said.append({line["memory"]: line["text"]})
 
     def hook(self, event: str, session: str, **more: Any) -> str:
         """What the agent is told."""
@@ -200,75 +184,61 @@ class Work:
                 line = {"type": role, "sessionId": session, "uuid": f"{session}-{file.tell()}-{place}", "timestamp": at}
                 file.write(json.dumps({**line, "message": {"role": role, "content": text}}) + "\n")
 
-    def foreign(self, text: str) -> int:
-        return sum(other in text for other in self.others)
+    def told(self, text: str) -> Told:
+        """A text, read as a model reads it: each memory begins with its number, and its further lines are indented."""
+        text = html.unescape(text)
+        blocks = re.findall(r"^\[\d.*(?:\n  .*)*", text, re.MULTILINE)
+        shown = [Shown(self.names(block), block) for block in blocks]
+        foreign = sum(other in text for other in self.others)
+        return Told(self.repository.half, here=shown, tokens=count_tokens(text), foreign=foreign)
 
-    def receipts(self, session: str) -> list[Mapping[str, Any]]:
-        """What the session was told, the first first."""
-        every = json.loads(self("receipts", "--json", "--limit", "1000"))
-        return [line for line in reversed(every) if line["session"] == session]
-
-    def name(self, number: int) -> str | None:
-        """Which memory of the script that is; None if it is none."""
-        if number not in self.names:
-            words = set(_words(json.loads(self("get", str(number), "--json"))["text"]))
-            said = {id: text for line in self.repository.prompts for id, text in line.get("says", {}).items()}
-            self.names[number] = next((id for id, text in said.items() if _share(_words(text), words) >= SAME), None)
-        return self.names[number]
+    def names(self, block: str) -> frozenset[str]:
+        """Which memories of the script it shows. A line shows what it has the most words of, with all else that was said in the
+        same breath and that it has."""
+        mark = SHOWN.match(block)
+        if mark and int(mark[1]) in self.noted:
+            return frozenset(self.noted[int(mark[1])])
+        found = set[str]()
+        for line in SHOWN.sub("", block, count=1).splitlines():
+            shown = set(words(line))
+            shares = [{id: share(words(text), shown) for id, text in said.items()} for said in self.said if said]
+            best = max(shares, key=lambda each: max(each.values()), default={})
+            found.update(id for id, much in best.items() if much >= SAME)
+        return frozenset(found)
 
     def session(self, session: Session, outcome: Outcome) -> None:
         self.note(session.before)
-        self.start(session, outcome)
-        told = [one for line in session.lines if (one := self.line(session, line)) is not None]
-        prompts = iter(one for one in told if one.tokens)
-        shown: set[str | None] = set()
-        receipts = self.receipts(session.name)
-        outcome.starts.append(next((line["tokens"] for line in receipts if line["moment"] == "start"), 0))
-        for receipt in receipts:
-            names = [self.name(number) for number in receipt["ids"]]
-            if receipt["moment"] == "prompt":
-                one = next(prompts)
-                one.here, one.tokens = names, receipt["tokens"]
-            else:
-                shown.update(names)
-        wanted = {name for one in told for name in one.need}
-        outcome.standing += [name in wanted for name in shown]
-        for one in told:
-            one.before = set(shown)
-            shown.update(one.here)
-        outcome.prompts += told
+        start = self.start(session, outcome)
+        seen = _names(start.here)
+        for line in session.lines:
+            if "memory" in line:
+                self.note([line], session.name)
+                continue
+            one = self.told(self.hook("UserPromptSubmit", session.name, prompt=line["prompt"]))
+            self.typed(session.name, line["prompt"])
+            one.prompt, one.current = line, self.repository.current(line)
+            one.start, one.before = start.here, frozenset(seen)
+            seen |= _names(one.here)
+            self.said.append(line.get("says", {}))
+            outcome.prompts.append(one)
+        start.prompt = {"need": [name for line in session.lines for name in line.get("need", ())]}
+        outcome.starts.append(start)
         self.hook("SessionEnd", session.name, reason="other")
 
-    def start(self, session: Session, outcome: Outcome) -> None:
+    def start(self, session: Session, outcome: Outcome) -> Told:
         """A session starts, and once more: the same must be said. Then it is taken up again, which still has it."""
-        first = self.hook("SessionStart", session.name, source="startup")
-        again, resumed = (self.hook("SessionStart", session.name, source=how) for how in ("startup", "resume"))
+        how = ("startup", "startup", "resume")
+        first, again, resumed = (self.hook("SessionStart", session.name, source=each) for each in how)
         outcome.same.append(first == again and resumed == "")
-        outcome.foreign += self.foreign(first)
-
-    def line(self, session: Session, line: Mapping[str, Any]) -> Told | None:
-        if "memory" in line:
-            self.note([line], session.name)
-            return None
-        text = self.hook("UserPromptSubmit", session.name, prompt=line["prompt"])
-        self.typed(session.name, line["prompt"])
-        return Told(self.repository.half, line, tokens=len(text), foreign=self.foreign(text))
+        return self.told(first)
 
 
-def _words(text: str) -> list[str]:
-    return re.findall(r"\w+", text.lower())
-
-
-def _share(words: Sequence[str], among: set[str]) -> float:
-    return sum(word in among for word in words) / len(words)
-
-
-def run(repositories: Sequence[Repository], place: Path, program: Program = program) -> Outcome:
+def run(repositories: Sequence[Repository], place: Path) -> Outcome:
     """The week, day by day; at the end of a day upkeep runs in each repository."""
     outcome, works = Outcome(), []
     for each in repositories:
         others = [text for other in repositories if other is not each for text in other.texts.values()]
-        works.append(Work(each, place, program, others))
+        works.append(Work(each, place, others))
     turns = [(session.day, work, session) for work in works for session in work.repository.sessions]
     for _, day in groupby(sorted(turns, key=lambda turn: turn[0]), key=lambda turn: turn[0]):
         today = list(day)
@@ -284,47 +254,73 @@ def run(repositories: Sequence[Repository], place: Path, program: Program = prog
 
 def week() -> Iterator[Measure]:
     with folder() as place:
-        yield from measures(run([load(name) for name in NAMES], place))
+        yield from measures(run([load(name) for name in (*SIX, *FOUR)], place))
 
 
 def measures(outcome: Outcome) -> Iterator[Measure]:
-    def both(of: Callable[[Sequence[Told]], float]) -> tuple[float, str]:
-        halves = {half: [one for one in outcome.prompts if one.half == half] for half in HALVES}
-        return of(outcome.prompts), ", ".join(f"{half} {of(some):,.1f}" for half, some in halves.items() if some)
-
-    value, detail = both(precision)
-    yield Measure("of what prompts were told, needed", value, "percent", 45, True, detail)
-    value, detail = both(needed)
-    yield Measure("of what prompts needed, told", value, "percent", 70, True, detail)
-    value, detail = both(silent)
-    yield Measure("small talk that was told nothing", value, "percent", 95, True, detail)
-    value, detail = both(lambda some: _middle([one.tokens for one in some if one.tokens]))
-    yield Measure("a prompt that was told something", value, "tokens, median", 250, False, detail)
-    every = [one.tokens for one in outcome.prompts]
-    yield Measure("all prompts", sum(every) / len(every), "tokens, mean", None, False, f"most {max(every):,}")
-    needed_there = 100 * sum(outcome.standing) / max(1, len(outcome.standing))
-    starts = f"most {max(outcome.starts):,}; needed in its session {needed_there:.1f} percent of its memories"
-    yield Measure("start of a session", _middle(outcome.starts), "tokens, median", None, False, starts)
-    foreign = outcome.foreign + sum(one.foreign for one in outcome.prompts)
-    yield Measure("memories told of another repository", foreign, "", 0)
-    changed = len(outcome.same) - sum(outcome.same)
-    yield Measure("starts that said something else again", changed, "", 0, False, f"of {len(outcome.same)}")
+    for group, halves in GROUPS.items():
+        prompts = [one for one in outcome.prompts if one.half in halves]
+        starts = [one for one in outcome.starts if one.half in halves]
+        if prompts:
+            yield from (replace(one, name=f"{group}: {one.name}") for one in _of_group(prompts, starts))
+    changed, detail = outcome.same.count(False), f"of {len(outcome.same)}"
+    yield Measure("starts that said something else again", changed, "", 0, False, detail)
 
 
-def precision(some: Sequence[Told]) -> float:
-    right = [name in one.need for one in some for name in one.here]
-    return 100 * sum(right) / max(1, len(right))
+def _of_group(prompts: Sequence[Told], starts: Sequence[Told]) -> Iterator[Measure]:
+    needy, misled = [one.served for one in prompts if one.need], [one.misled for one in prompts if one.current]
+    any_of, single = _percent(map(any, needy)), _percent(ok for one in needy for ok in one)
+    told = f"at least one {any_of:.1f}; of all needed memories {single:.1f}; of {len(needy)}"
+    yield Measure("prompts told all that they need", _percent(map(all, needy)), "percent", 80, True, told)
+    told = f"of {len(misled)}"
+    yield Measure("prompts told something outdated alone", misled.count("alone"), "", 0, False, told)
+    yield Measure("prompts told it beside what holds now", misled.count("beside"), "", None, False, told)
+    for name, every, most in (("prompts", prompts, 33.3), ("starts", starts, None)):
+        idle = [each.names.isdisjoint(one.need) for one in every for each in one.here]
+        told = f"of {len(idle)}"
+        yield Measure(f"of what {name} were told, not needed", _percent(idle), "percent", most, False, told)
+    talk = [not one.here for one in prompts if "talk" in one.prompt]
+    yield Measure("small talk that was told nothing", _percent(talk), "percent", 95, True, f"of {len(talk)}")
+    plain = [one for one in prompts if not one.need and "talk" not in one.prompt]
+    mute = [not one.here for one in plain if "says" not in one.prompt]
+    told = f"of {len(plain)}; {_percent(mute):.1f} of the {len(mute)} that say nothing to remember"
+    yield Measure("plain tasks that were told nothing", _percent(not one.here for one in plain), "percent", detail=told)
+    some = [one for one in prompts if one.here]
+    for name, every in (("a start", starts), ("a prompt that was told something", some)):
+        tokens = [one.tokens for one in every] or [0]
+        yield Measure(name, statistics.median(tokens), "tokens, median", detail=f"most {max(tokens):,}")
+    yield Measure("memories of another repository", sum(one.foreign for one in (*prompts, *starts)), "", 0)
 
 
-def needed(some: Sequence[Told]) -> float:
-    there = [name in one.before or name in one.here for one in some for name in one.need]
-    return 100 * sum(there) / max(1, len(there))
+def _percent(values: Iterable[bool]) -> float:
+    return 100 * statistics.fmean([*values] or [0])
 
 
-def silent(some: Sequence[Told]) -> float:
-    nothing = [not one.here for one in some if "talk" in one.prompt]
-    return 100 * sum(nothing) / max(1, len(nothing))
+def _described(one: Told) -> str:
+    """A prompt, what it needs, and what was shown; without a name, the words."""
+    shown = [",".join(sorted(each.names)) or repr(each.text) for each in one.here]
+    marks = [f"need {one.need} served {one.served}", f"shown {shown}", f"start {sorted(_names(one.start))}"]
+    if one.current:
+        marks.append(f"stale {dict(one.current)} {one.misled or 'not shown'}")
+    return f"{one.prompt['prompt']!r}\n    " + "\n    ".join(marks) + "\n"
 
 
-def _middle(values: Sequence[int]) -> float:
-    return float(statistics.median(values)) if values else 0.0
+def main() -> int:
+    parser = argparse.ArgumentParser(prog="python -m bench.week", description=__doc__.splitlines()[0])
+    parser.add_argument("name", nargs="*", help=f"only these: {', '.join((*SIX, *FOUR))}")
+    parser.add_argument("-v", "--verbose", action="store_true", help="every prompt too")
+    asked = parser.parse_args()
+    with folder() as place:
+        outcome = run([load(name) for name in asked.name or (*SIX, *FOUR)], place)
+    for one in outcome.prompts if asked.verbose else ():
+        sys.stdout.write(_described(one))
+    found = list(measures(outcome))
+    sys.stdout.writelines(f"{row.line}\n" for row in found)
+    return 1 if any(row.kept is False for row in found) else 0
+
+
+if __name__ == "__main__":
+    from bench import week as this  # a process finds its functions there, and need not run this file as its main one
+
+    vars(sys.modules["__main__"]).update(__spec__=None, __file__=None)
+    raise SystemExit(this.main())
