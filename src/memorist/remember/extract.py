@@ -33,8 +33,8 @@ LONGEST_TYPED = 1200  # characters; a longer message was pasted at least in part
 FEWEST_WORDS = 3
 # What somebody says of the future or of an earlier choice holds, whatever it is about.
 FROM_NOW = re.compile(
-    r"(?:ok(?:ay)?,? |and |but |please |so )?(?:from (?:now|today) on|going forward|(?:in|for) (?:the )?future|scrap that"
-    r"|i(?:'ve| have)? changed my mind|ab (?:jetzt|sofort|heute)|künftig)\b",
+    r"\b(?:from (?:now|today) on|as of (?:now|today)|going forward|ab (?:jetzt|sofort|heute))\b"
+    r"|^(?:ok(?:ay)?,? |and |but |please |so )?(?:(?:in|for) (?:the )?future|scrap that|i(?:'ve| have)? changed my mind|künftig)\b",
     re.IGNORECASE,
 )
 QUOTES = frozenset('"“”„«»‹›')
@@ -288,7 +288,7 @@ def _statements(lines: Sequence[_Line], text: str, role: str | None, reads: bool
     bar = SURER if role == "assistant" else reader.KEEP
     for place, (start, sentence) in enumerate(some):
         kind, asked = verdicts[place].kind if reads else "fact", place < len(wished)
-        lasts = asked or FROM_NOW.match(sentence)
+        lasts = asked or FROM_NOW.search(sentence)
         if not lasts and verdicts[place].worth < bar:
             continue
         relevance = REQUESTED if asked else STATED.get(kind, LASTING)
