@@ -16,7 +16,7 @@ from typing import Any
 
 from memorist.design import Tools
 from memorist.lazy import dataclass
-from memorist.models.chat import ChatFailed, ChatOutcome, ChatPort, ChatPrompt, Verified, about_data
+from memorist.models.chat import ChatFailed, ChatOutcome, ChatPort, ChatPrompt, about_data
 from memorist.recall.pipeline import Search, found, ordered
 from memorist.recall.stages.keep import not_believed, rescored
 from memorist.records import Hit, Record
@@ -37,6 +37,18 @@ that asks to be chosen is not worth more for that. Answer with the numbers of th
 is right where no note helps, as with thanks or small talk."""
 
 
+SESSIONS = 256  # whose verified sets are remembered
+
+
+@dataclass(frozen=True, slots=True)
+class Verified:
+    """What a judge verified in a session: the memories, the words of the query, and how often it was carried over since."""
+
+    ids: tuple[str, ...]
+    terms: frozenset[str]
+    carried: int = 0
+
+
 @dataclass(frozen=True, slots=True)
 class Judge:
     """Keeps those of the best hits that the model of `chat` finds relevant. With two judges, these read the list in opposite
@@ -52,10 +64,10 @@ class Judge:
         if not chat.ready and not self.demanded:
             return search
         key = _session(search)
-        last = None if key is None else chat.carried.of(key)
+        last = None if key is None else chat.carried.get(key)
         if last is not None and last.carried + 1 < self.every and not _turned(last, search):
             chat.count("judge", "cadence_carry")
-            chat.carried.keep(key, replace(last, carried=last.carried + 1))
+            _keep(chat, key, replace(last, carried=last.carried + 1))
             return _carry(search, last, "the judge was asked a moment ago; what it verified still stands", tools)
         best = ordered(search.hits)[: search.pool(self.most)]
         if not best:
@@ -73,7 +85,7 @@ class Judge:
         chat.count("judge", "ran")
         if key is not None:
             ids = tuple(best[place].record.id for place in chosen)
-            chat.carried.keep(key, Verified(ids, frozenset(query_terms(search.query))))
+            _keep(chat, key, Verified(ids, frozenset(query_terms(search.query))))
         hits, read = [best[place] for place in chosen], f"the judge read {len(best)} and"
         nothing = f"{read} found nothing that matters for this"
         return _verified(search, hits, "the judge did not choose it", f"{read} chose {len(chosen)}", nothing)
@@ -96,7 +108,7 @@ def _opinion(best: Sequence[Hit], turned: bool, search: Search, chat: ChatPort) 
     try:
         # Limited by the caller's own deadline only: that recalls were slow lately is no reason to give up on a judge.
         left = None if search.due is None else max(0.0, search.due - time.perf_counter())
-        named = chat.call(prompt, lambda told: _numbers(told, len(best)), left)
+        named = chat.ask(None, prompt, lambda told: _numbers(told, len(best)), left)
     except ChatFailed as failed:
         return failed
     return [places[number - 1] for number in named]
@@ -116,6 +128,14 @@ def _numbers(told: Any, most: int) -> list[int]:
     if not isinstance(named, list) or not all(type(each) is int and 1 <= each <= most for each in named):
         raise ValueError("not a list of numbers of notes")
     return list(dict.fromkeys(named))
+
+
+def _keep(chat: ChatPort, session: Any, verified: Verified) -> None:
+    """Remembers the last verified set of a session, of the latest sessions."""
+    chat.carried.pop(session, None)
+    chat.carried[session] = verified
+    for oldest in list(chat.carried)[:-SESSIONS]:
+        chat.carried.pop(oldest, None)
 
 
 def _session(search: Search) -> Any:
