@@ -8,9 +8,9 @@ import pytest
 from judged import choosing, judged, shown
 from memorist import Memory
 from memorist.designs import own
-from memorist.models.chat import ChatLimits
 from memorist.recall import pipeline
 from memorist.recall.pipeline import waited
+from memorist.store.tally import ChatLimits
 from memorist.testing import NEVER, ScriptedChat, Slowly
 
 NOTES = (
