@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 unexport PYTHONDONTWRITEBYTECODE   # tests start the program hundreds of times: it is compiled once
 
-.PHONY: demo test test-full-disk test-llm test-onnx test-shells conformance agents torture bench bench-growth bench-peers bench-servers bench-turns week soak check clean
+.PHONY: demo test test-full-disk test-llm test-shells conformance agents torture bench bench-growth bench-peers bench-servers bench-turns week soak check clean
 
 demo: $(READY)
 	@$(BIN)/python docs/demo.py

@@ -66,8 +66,7 @@ def load(what: str) -> None:
     from memorist.models import embed, encoder
 
     embed.loaded_table()
-    encoder._layers()
-    encoder._beside()
+    encoder.loaded_layers()
     gc.freeze()
 
 

@@ -87,7 +87,6 @@ class AsyncMemory(Verbs, Awaited):
         count_tokens: TokenCounter = default_count,
         kinds: Mapping[str, Kind] | None = None,
         embed: Embedder | str | None = None,
-        embed_turns: Embedder | str | None = None,
         rerank: Reranker | str | None = None,
         chat: Chat | str | None = None,
         wait: float = 30.0,
@@ -97,7 +96,7 @@ class AsyncMemory(Verbs, Awaited):
         self._open = _Once(
             partial(
                 Memory, path, project=project, space=space, access=access, design=design, clock=clock,
-                count_tokens=count_tokens, kinds=kinds, embed=embed, embed_turns=embed_turns, rerank=rerank, chat=chat,
+                count_tokens=count_tokens, kinds=kinds, embed=embed, rerank=rerank, chat=chat,
                 wait=wait, confirm=confirm,
             )
         )  # fmt: skip

@@ -20,7 +20,7 @@ from memorist.kinds import Kinds
 from memorist.lazy import dataclass
 from memorist.models import reader
 from memorist.models.chat import ChatPort
-from memorist.models.embed import Patience
+from memorist.patience import Patience
 from memorist.records import Record
 from memorist.store.copies import Cleaning
 from memorist.store.meaning import Meaning

@@ -18,17 +18,17 @@ from memorist import checks, prompt, recall, remember, upkeep
 from memorist.access import Access, family_of
 from memorist.bus import Bus, read, written
 from memorist.design import Clock, Confirmer, Design, Reranker, Tools
-from memorist.errors import Invalid, MemoristError, Refused, StoreDamaged, StoreUnavailable
+from memorist.errors import Invalid, MemoristError, ModelUnavailable, Refused, StoreDamaged, StoreUnavailable
 from memorist.folder import Folder
 from memorist.fork import must_be_ours
 from memorist.kinds import KINDS, Kind, Kinds
-from memorist.models import rerank as second
 from memorist.models.chat import Chat
-from memorist.models.embed import NONE, Embedder, shown, trouble
+from memorist.models.embed import NONE, Embedder, checked, shown
+from memorist.models.rerank import NamedReranker
 from memorist.noun import SHOWN_IN_A_CELL, line
 from memorist.project import Project
 from memorist.records import Context, Draft, Link, LinkKind, Outcome, Recall, Record, Reference, Report, Scope, now_utc
-from memorist.setup import Setup, check, models_of, own_rules, setup_for
+from memorist.setup import Setup, check, model_of, own_rules, setup_for
 from memorist.store import calls, captures, checkouts, choices
 from memorist.store.meaning import Meaning
 from memorist.store.nouns import Diagnosis, Receipt
@@ -47,7 +47,7 @@ if TYPE_CHECKING:
 LEAST_TIME = 1e-6  # seconds left to a recall once the deadline of its prompt has passed
 RECEIPTS_READ = 200  # receipts searched for the last prompt that got something; older ones do not matter
 WAITING_AT_MOST = 10_000  # a status counts waiting rows up to here
-MEND_MODEL = "mend it, or choose another: `memorist model list` shows them, `memorist model use NAME` uses one"
+MEND_MODEL = "fix it, or choose another: `memorist model list` shows them, `memorist model use NAME` uses one"
 Filter = Mapping[str, Any]
 log = logging.getLogger("memorist")
 
@@ -98,7 +98,6 @@ class Engine:
         count_tokens: TokenCounter = default_count,
         kinds: Mapping[str, Kind] | None = None,
         embed: Embedder | str | None = None,
-        embed_turns: Embedder | str | None = None,
         rerank: Reranker | str | None = None,
         chat: Chat | str | None = None,
         wait: float = 30.0,
@@ -110,9 +109,9 @@ class Engine:
         self.bus, self._held, self._behind = Bus(lambda: self.access), set(), {}
         self.design, self._process, self._problems = here.design, os.getpid(), here.told()
         self._off_because, self._here = here.off_because, here
-        models, self._own, talker = models_of(here, embed, embed_turns), own_rules(), here.talker(chat)
+        model, self._own, talker = model_of(here, embed), own_rules(), here.talker(chat)
         store = open_store(here.db, checks.seconds(wait, "wait"))
-        meaning = Meaning(store, *models, self._own)
+        meaning = Meaning(store, model, own=self._own)
         self._writer = Writer(store, clock, meaning, here.min_free)
         self._tools = Tools(
             store, clock, count_tokens, Kinds({**KINDS, **here.kinds, **(kinds or {})}), meaning, confirm, here.reranker(rerank),
@@ -490,8 +489,9 @@ class Engine:
             "design": self.design.name,
             "memory": self._off_because() or "on",
             **self._vectors(),
-            **second.told(self._tools.rerank),
-            **self._tools.chat.told(),
+            **self._reranker(),
+            "chat": self._tools.chat.name,
+            **self._tools.chat.tally().show(),
             "scopes": store.count(Where(access).also("state", "eq", "active")),
             **self._lately(),
             "upkeep_due": upkeep.due.shown(self.design.due),
@@ -533,12 +533,23 @@ class Engine:
 
     def _unusable_models(self) -> list[Diagnosis]:
         """The configured models that cannot be used, found by using each of them once."""
-        embedder, problem = self._tools.meaning.embedder(), self._tools.meaning.problem
-        wrong = {
-            "embedder": problem or (trouble(embedder) if embedder else None),
-            "reranker": second.trouble(self._tools.rerank),
-        }
+        embedder, problem, judge = self._tools.meaning.embedder(), self._tools.meaning.problem, self._tools.rerank
+        if embedder is not None and not problem:
+            try:
+                checked(embedder, ["ready?"])
+            except ModelUnavailable as unavailable:
+                problem = str(unavailable)
+        wrong = {"embedder": problem, "reranker": judge.problem() if isinstance(judge, NamedReranker) else None}
         return [Diagnosis(False, name, problem, MEND_MODEL) for name, problem in wrong.items() if problem]
+
+    def _reranker(self) -> dict[str, str]:
+        """Which reranker is used, or why it cannot be."""
+        judge = self._tools.rerank
+        if judge is None:
+            return {}
+        if not isinstance(judge, NamedReranker):
+            return {"reranker": "a function of the caller's"}
+        return {"reranker": judge.problem() or judge.model.name}
 
     def _vectors(self) -> dict[str, Any]:
         """Which embedder this process has, which vectors the store has, how many rows wait for one, and what to do about them."""

@@ -72,7 +72,7 @@ class Memory(Association):
     path: the store's file, or ":memory:"; the user's own store without it · project: a name; that of this folder without it
     space: a part of the store that no other part sees · access: what may be read and written, instead of the usual rights
     design: how memories are found and kept, by name or as a `Design` · kinds: kinds of your own
-    embed: "layered", "static", "none", "onnx:FOLDER", the address of a server, or an object · embed_turns: another one for turns
+    embed: "layered", "static", "none", "onnx:FOLDER", the address of a server, or an object
     rerank: a second opinion on the hits: "onnx:FOLDER", a cross-encoder, or a function; "none" for none
     chat: a language model for what rules do otherwise: a server's address, or an object with a name and answer(prompt, seconds)
     confirm: is asked what a person has to agree to · wait: seconds to wait for another writer

@@ -19,7 +19,7 @@ from memorist.kinds import Kind
 from memorist.lazy import dataclass
 from memorist.models import rerank as second
 from memorist.models.chat import Chat, chosen_chat
-from memorist.models.embed import Choice, Embedder, chosen, chosen_for_turns
+from memorist.models.embed import Choice, Embedder, chosen
 from memorist.project import Project, resolve_project
 from memorist.records import Scope
 from memorist.store.open import IN_RAM
@@ -46,7 +46,6 @@ class Setup:
     rerank: str
     chat: str
     embed: Choice
-    embed_turns: str | None
     off_because: Callable[[], str | None]
     problems: tuple[str, ...] = ()  # settings that cannot be used
     directory: Path | None = None  # the working directory; None if a file was named
@@ -92,7 +91,6 @@ def setup_for(
         rerank=here.rerank,
         chat=here.chat,
         embed=embedder(here.embed, asked=here.sources["embed"] != "default"),
-        embed_turns=here.embed_turns,
         off_because=settings.off_because,
         problems=tuple(problems.values()),
         directory=directory,
@@ -169,21 +167,19 @@ def own_rules() -> "Own":
     return found
 
 
-def refuse_in_file(db: str, *embedders: object) -> None:
+def refuse_in_file(db: str, embed: object) -> None:
     """Refuses a test embedder for a store on disk: its vectors mean nothing and must not rank real memories."""
-    refused = [embed for embed in embedders if getattr(embed, "only_in_ram", False) is True]
-    if refused and db != IN_RAM:
+    if getattr(embed, "only_in_ram", False) is True and db != IN_RAM:
         raise Invalid(
-            f"the vectors of {type(refused[0]).__name__} mean nothing, so it is refused where memories last; use "
+            f"the vectors of {type(embed).__name__} mean nothing, so it is refused where memories last; use "
             "':memory:', or make it with on_files=True in a test of your own"
         )
 
 
-def models_of(here: Setup, embed: Embedder | str | None, turns: Embedder | str | None) -> tuple[Choice, Choice]:
-    """The model for memories and the one for turns: as given, else as set."""
-    refuse_in_file(here.db, embed, turns)
-    choice = here.embed if embed is None else embedder(embed)
-    return choice, chosen_for_turns(choice, here.embed_turns if turns is None else turns, settings.secret)
+def model_of(here: Setup, embed: Embedder | str | None) -> Choice:
+    """The embedder: as given, else as set."""
+    refuse_in_file(here.db, embed)
+    return here.embed if embed is None else embedder(embed)
 
 
 def embedder(embed: Embedder | str, asked: bool = True) -> Choice:

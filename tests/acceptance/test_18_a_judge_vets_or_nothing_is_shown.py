@@ -11,7 +11,8 @@ from chat_server import Says, serving
 from conftest import rounds
 from judged import choosing, judged
 from memorist import Memory
-from memorist.models.chat import ChatFailed, ChatLimits
+from memorist.models.chat import ChatFailed
+from memorist.store.tally import ChatLimits
 from memorist.testing import NEVER, ScriptedChat
 
 NOTES = ("Staging runs Postgres 16", "Staging is deployed on Mondays", "The canteen has soup on Fridays")

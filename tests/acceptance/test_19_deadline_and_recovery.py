@@ -85,7 +85,7 @@ def test_a_slow_second_opinion_is_not_waited_for(name: str, tmp_path: Path) -> N
             assert found[0].record.text == "The heron of pond 7 fishes at dawn"
             assert [step.note for step in found.trace if step.stage == "Rerank" and said in str(step.note)]
         back.set()
-        while memory._tools.patience._busy:
+        while memory._tools.patience._busy.locked():
             time.sleep(0.01)
         found = memory.recall("which heron fishes at pond 7?", deadline=20)
         assert "were judged again" in " ".join(str(step.note) for step in found.trace)
@@ -94,6 +94,6 @@ def test_a_slow_second_opinion_is_not_waited_for(name: str, tmp_path: Path) -> N
 def _until_back(memory: Memory) -> None:
     """The call that was given up comes back at last."""
     until = time.monotonic() + 20
-    while memory._tools.meaning._patience._busy:
+    while memory._tools.meaning._patience._busy.locked():
         assert time.monotonic() < until
         time.sleep(0.02)

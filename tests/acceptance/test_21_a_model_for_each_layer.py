@@ -2,13 +2,10 @@
 
 import copy
 import itertools
-from collections.abc import Sequence
-from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-import apsw
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
@@ -16,13 +13,11 @@ from hypothesis import strategies as st
 from conftest import rounds
 from memorist import Memory
 from memorist.kinds import ARCHIVE, DOCUMENTS, LAYERS, MEMORY, TURNS
-from memorist.models import embed as models
-from memorist.models.embed import Choice, Embedder, StaticEmbedder, chosen
+from memorist.models.embed import Choice, Embedder, chosen
 from memorist.store.meaning import Meaning
 from memorist.store.nouns import Shelf
 from memorist.store.where import Where
 from memorist.store.writer import Writer
-from memorist.surfaces import settings as user
 from memorist.testing import HashEmbedder
 from memorist.upkeep import embed as job
 
@@ -159,128 +154,7 @@ def test_what_is_erased_leaves_no_vector_of_any_model(memory: Memory) -> None:
     assert [finding for finding in one.doctor() if not finding.ok] == []
 
 
-# ---------------------------------------------------------------- what nobody named
-
-
-@pytest.fixture
-def of_today(monkeypatch: pytest.MonkeyPatch) -> None:
-    """As if a smaller table were the better model that memories have by default."""
-    monkeypatch.setattr(models, "DEFAULT", "static:128")
-    monkeypatch.setattr(models, "DEFAULT_TURNS", "static")
-    monkeypatch.setitem(user.DEFAULTS, "embed", "static:128")
-
-
-SMALL, WHOLE = StaticEmbedder(128).name, StaticEmbedder(256).name
-
-
-def test_the_default_is_one_for_memories_and_one_for_turns(of_today: None, tmp_path: Path) -> None:
-    with Memory(tmp_path / "memory.db") as memory:
-        memory.remember("The heron nests at the weir")
-        memory.remember(SAID, session="s")
-        assert generations(memory) == {WHOLE: ("current", TALK), SMALL: ("current", NOTES)}
-        told = memory.status()
-        assert (told["embedder"], told["embedder_turns"]) == (SMALL, WHOLE)
-        assert told["vectors"] == f"{WHOLE} (current: turns, documents, archive), {SMALL} (current: memory)"
-        assert memory.recall("heron").notes == ()
-
-
-@pytest.mark.parametrize("how", ["argument", "variable", "settings"])
-def test_what_is_named_is_for_all_layers_unless_one_is_named_for_turns(
-    how: str, of_today: None, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def opened(**named: str) -> Memory:
-        for key, value in named.items():
-            if how == "variable":
-                monkeypatch.setenv(f"MEMORIST_{key.upper()}", value)
-            elif how == "settings":
-                user.set_setting(key, value)
-        return Memory(":memory:", **(named if how == "argument" else {}))  # type: ignore[arg-type]
-
-    def chosen_in(memory: Memory) -> list[tuple[tuple[str, ...], str, bool]]:
-        return [(part.layers, part.choice.spelled, part.choice.asked) for part in memory._tools.meaning.models]
-
-    with opened() as memory:
-        assert chosen_in(memory) == [(NOTES, "static:128", False), (TALK, "static", False)]
-    with opened(embed_turns="static:64") as memory:
-        assert chosen_in(memory) == [(NOTES, "static:128", False), (TALK, "static:64", True)]
-    with opened(embed_turns="static:64", embed="static") as memory:
-        assert chosen_in(memory) == [(NOTES, "static", True), (TALK, "static:64", True)]
-    for key in ("embed", "embed_turns"):
-        monkeypatch.delenv(f"MEMORIST_{key.upper()}", raising=False)
-        user.unset_setting(key)
-    with opened(embed="static") as memory:
-        assert chosen_in(memory) == [(LAYERS, "static", True)]
-
-
-def test_a_file_that_came_with_a_clone_names_none_for_turns_either(tmp_path: Path) -> None:
-    (tmp_path / ".git").mkdir()
-    (tmp_path / ".memorist.toml").write_text('embed_turns = "https://evil.example/embeddings?model=m"\n')
-    found = user.load(tmp_path)
-    assert found.embed_turns is None and "may not set 'embed_turns'" in found.problems["embed_turns"]
-
-
 # ---------------------------------------------------------------- moving
-
-
-def old_store(path: Path) -> Path:
-    """As the version before left it: one table for everything, and no word about layers."""
-    with Memory(path, project="atlas", embed="static") as memory:
-        memory.remember_many(NESTS)
-        memory.remember(SAID, session="s")
-        memory.forget(3)
-    if path.suffix == ".db":
-        with closing(apsw.Connection(str(path))) as one:
-            one.execute("DROP TABLE lessons")
-            for table, column in (("recalls", "home"), ("generations", "layers"), ("generations", "lost")):
-                one.execute(f"ALTER TABLE {table} DROP COLUMN {column}")
-            one.execute("DROP INDEX records_of_a_thread")
-            one.execute("DROP INDEX records_triggered")
-            one.execute(
-                "DELETE FROM migrations WHERE name IN ('0006_layers', '0007_lessons', '0008_threads', '0009_triggers')"
-            )
-            one.execute("PRAGMA user_version = 5")
-    return path
-
-
-@pytest.mark.covers("P13", "C4-1")
-def test_an_older_store_moves_its_memories_and_embeds_no_turn_again(
-    of_today: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    path, seen = old_store(tmp_path / "memory.db"), list[str]()
-    embed = StaticEmbedder.embed
-
-    def listening(self: StaticEmbedder, texts: Sequence[str]) -> Any:
-        seen.extend(texts)
-        return embed(self, texts)
-
-    with Memory(path, project="atlas") as memory:
-        assert generations(memory) == {WHOLE: ("current", LAYERS)}
-        before = [hit.text for hit in memory.recall("heron 4 at the weir", search="sessions")]
-        assert f"moves memory from {WHOLE} to {SMALL}" in memory.status()["vectors_advice"]
-        memory.remember("The stork nests on the roof")
-        assert generations(memory) == {WHOLE: ("current", LAYERS), SMALL: ("filling", NOTES)}
-        read, note = memory._tools.meaning.in_time("stork", layers=[MEMORY])
-        assert [each.model for each, _ in read] == [SMALL, WHOLE] and note is None
-        assert memory.recall("the stork on the roof") and memory.recall(NESTS[7])[0].text == NESTS[7]
-        monkeypatch.setattr(StaticEmbedder, "embed", listening)
-        assert embedded(memory).rows == 19
-        assert not [text for text in seen if "heron" in text] and NESTS[2] not in seen
-        assert generations(memory) == {WHOLE: ("current", TALK), SMALL: ("current", NOTES)}
-        assert vectors(memory) == {WHOLE: 13, SMALL: 20} and waiting(memory) == []
-        assert before == [hit.text for hit in memory.recall("heron 4 at the weir", search="sessions")]
-        assert embedded(memory) is None and memory.audit().ok and all(finding.ok for finding in memory.doctor())
-    with Memory(path, project="atlas", embed="static") as memory:
-        embedded(memory)
-        assert generations(memory) == {WHOLE: ("current", TALK), SMALL: ("current", NOTES)}, "nobody takes it back"
-
-
-def test_what_was_named_and_is_no_former_default_stays(of_today: None, tmp_path: Path) -> None:
-    with Memory(tmp_path / "memory.db", embed="static:64") as memory:
-        memory.remember_many(NESTS)
-    with Memory(tmp_path / "memory.db") as memory:
-        memory.remember("The stork nests on the roof")
-        embedded(memory)
-        assert set(generations(memory)) == {StaticEmbedder(64).name}
 
 
 def test_one_model_for_all_takes_the_place_of_two_and_two_that_of_one(memory: Memory) -> None:
@@ -385,7 +259,7 @@ def test_it_says_which_model_answers_meanwhile(tmp_path: Path) -> None:
         memory.remember_many([f"{text} and {n}" for n, text in itertools.product(range(6), NESTS)])
     with Memory(tmp_path / "memory.db", embed=SLOW) as memory:
         [note] = memory.recall("nest tree").notes
-        assert f"over 100 rows wait; until then {WHOLE} answers" in note
+        assert "over 100 rows wait; until then static-256" in note
 
 
 def test_it_says_that_a_named_model_cannot_be_used(tmp_path: Path) -> None:
@@ -415,7 +289,7 @@ def test_the_command_line_says_it_aside(tmp_path: Path, capfd: pytest.CaptureFix
 
     with Memory(tmp_path / "memory.db", embed="static") as memory:
         memory.remember("The heron nests at the weir")
-    monkeypatch.setenv("MEMORIST_EMBED", "static:64")
+    monkeypatch.setenv("MEMORIST_EMBED", "layered")
     assert run(["recall", "heron", "--db", str(tmp_path / "memory.db")]) == 0
     out, err = capfd.readouterr()
     assert "heron" in out and "upkeep" not in out and "1 row waits; until then static-256" in err.replace("\n  ", " ")

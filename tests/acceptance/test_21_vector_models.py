@@ -103,7 +103,7 @@ def test_what_changes_no_text_loads_no_model(tmp_path: Path) -> None:
     code = (
         f"from memorist import Memory; from memorist.models import embed\nwith Memory({str(path)!r}, embed='static') as memory:\n"
         "    memory.pin(1); memory.feedback(1, 'useful'); memory.get(1)\n"
-        "print(embed.about.cache_info().misses, embed._loaded.cache_info().misses)"
+        "print(embed.about.cache_info().misses, embed.loaded_table.cache_info().misses)"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "0 0"
@@ -142,7 +142,7 @@ def test_a_built_in_table_that_is_gone_costs_only_meaning(memory: Memory, monkey
     other = using(memory, "static")
     assert other.remember("The heron nests at the weir").outcome == "added"
     assert other.recall("heron") and other._tools.meaning.in_time("heron")[0] == []
-    assert "install again" in other.status()["embedder"]
+    assert "reinstall memorist" in other.status()["embedder"]
     embed.about.cache_clear()
 
 

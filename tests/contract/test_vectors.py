@@ -28,11 +28,11 @@ from hypothesis.stateful import (
 
 from conftest import TORTURE
 from memorist.kinds import ARCHIVE, LAYERS, MEMORY, TURNS
-from memorist.models.embed import direction, pack, unpack
 from memorist.records import Record
 from memorist.store.index import CHUNKS, embedded_rows
 from memorist.store.json_file.store import JsonFileStore
 from memorist.store.nouns import Commit, Generation, Shelf, shelf_of
+from memorist.store.packing import direction, pack, unpack
 from memorist.store.protocol import Store
 from memorist.store.sqlite import SqliteStore
 from memorist.store.sqlite import scan as scans

@@ -11,10 +11,9 @@ import pytest
 from conftest import rounds
 from faults.processes import Child, needs_fork
 from memorist import Memory
-from memorist.kinds import LAYERS, MEMORY
+from memorist.kinds import LAYERS
 from memorist.models.embed import checked
 from memorist.records import now_utc
-from memorist.store.meaning import OF_TURNS
 from memorist.store.nouns import shelf_of
 from memorist.store.where import Where
 from memorist.testing import HashEmbedder, MovableClock
@@ -35,11 +34,11 @@ def original(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFa
     return path
 
 
-def killed_after(seconds: float, path: Path, turns: HashEmbedder) -> bool:
+def killed_after(seconds: float, path: Path) -> bool:
     """Upkeep in a child, killed; whether it came to its end before."""
 
     def live(say: Callable[[object], None]) -> None:
-        memory = Memory(path, project="atlas", embed=NEW, embed_turns=turns)
+        memory = Memory(path, project="atlas", embed=NEW)
         say("opened")
         memory.upkeep()
         say("done")
@@ -52,10 +51,7 @@ def killed_after(seconds: float, path: Path, turns: HashEmbedder) -> bool:
 
 @needs_fork
 @pytest.mark.covers("C4-1", "P4")
-@pytest.mark.parametrize("turns", [NEW, OLD], ids=["all layers", "but turns"])
-def test_a_killed_move_is_finished_by_the_next(
-    original: Path, turns: HashEmbedder, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_killed_move_is_finished_by_the_next(original: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(job, "EMBEDDED_AT_ONCE", 20)
     monkeypatch.setattr(job, "DROPPED_AT_ONCE", 60)
     chance, cut = random.Random("generations"), 0
@@ -65,8 +61,8 @@ def test_a_killed_move_is_finished_by_the_next(
         for file in original.parent.iterdir():
             shutil.copy(file, folder / file.name)
         path = folder / original.name
-        ended = killed_after(chance.uniform(0.01, 0.6), path, turns)
-        with Memory(path, project="atlas", embed=NEW, embed_turns=turns, clock=MovableClock(now_utc())) as memory:
+        ended = killed_after(chance.uniform(0.01, 0.6), path)
+        with Memory(path, project="atlas", embed=NEW, clock=MovableClock(now_utc())) as memory:
             store = memory._tools.store
             before = {each.model: each.state for each in store.generations()}
             assert set(before) <= {OLD.name, NEW.name} and "current" in before.values()
@@ -78,7 +74,7 @@ def test_a_killed_move_is_finished_by_the_next(
             memory._tools.clock.move(minutes=1)  # type: ignore[attr-defined]  # the lease runs out
             memory.upkeep()
             served = {each.model: each.layers for each in store.generations() if each.state == "current"}
-            assert served == ({NEW.name: LAYERS} if turns is NEW else {OLD.name: OF_TURNS, NEW.name: (MEMORY,)})
+            assert served == {NEW.name: LAYERS}
             assert not any(store.unembedded(each.id, 0, 1) or each.lost for each in store.generations())
             found_by_their_own_vectors(memory, chance)
             assert memory.upkeep(dry_run=True)[0].verb != "embed"

@@ -21,8 +21,8 @@ from conftest import rounds
 from faults.processes import Child, needs_fork
 from memorist import Memory
 from memorist.errors import MemoristError, StoreUnavailable
-from memorist.models.embed import pack
 from memorist.store.nouns import Generation
+from memorist.store.packing import pack
 from memorist.store.protocol import Store
 
 WORDS = "amber birch cedar delta ember fjord grove harbour inlet jetty kiosk ledge meadow notch orchard pier".split()

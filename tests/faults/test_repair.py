@@ -23,9 +23,9 @@ from memorist import Memory
 from memorist.access import Access
 from memorist.errors import StoreDamaged, StoreUnavailable
 from memorist.kinds import LAYERS
-from memorist.models.embed import pack
 from memorist.store.nouns import Diagnosis, Generation, Shelf
 from memorist.store.open import restore
+from memorist.store.packing import pack
 from memorist.store.sqlite import SqliteStore
 from memorist.store.where import Where
 

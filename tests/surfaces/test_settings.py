@@ -79,7 +79,6 @@ def test_environment_over_project_over_user_over_default(
         "scope": "default",
         "design": str(clone / ".memorist.toml"),
         "embed": "default",
-        "embed_turns": "default",
         "rerank": "default",
         "chat": "default",
         "budget": "MEMORIST_BUDGET",

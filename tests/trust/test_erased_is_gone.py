@@ -28,11 +28,11 @@ from conftest import rounds
 from memorist import Draft, Memory
 from memorist.errors import MemoristError, NotFound, StoreUnavailable
 from memorist.files.transfer import export, import_files
-from memorist.models.embed import pack
 from memorist.remember import erase as erasing
 from memorist.store.json_file import restore as json_restore
 from memorist.store.nouns import Generation
 from memorist.store.open import restore
+from memorist.store.packing import pack
 from memorist.store.traces import ErasedIds
 from memorist.store.writer import Writer
 from memorist.text.twins import fingerprint

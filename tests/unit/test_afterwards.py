@@ -15,9 +15,9 @@ from memorist import Memory, scoring
 from memorist.access import Access
 from memorist.design import Proposal, Tools
 from memorist.designs import BALANCED
-from memorist.models.chat import ChatLimits
 from memorist.records import Counters
 from memorist.remember import gaps, strengthen
+from memorist.store.tally import ChatLimits
 from memorist.store.where import Order, everywhere
 from memorist.testing import MovableClock, ScriptedChat
 from memorist.upkeep import afterwards, due

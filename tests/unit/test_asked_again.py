@@ -12,7 +12,7 @@ from memorist.text.gist import BACK, CUES, DAYS, DENYING, NUMBERS, gist, may_tel
 
 from memorist import Memory
 from memorist.models import pairs
-from memorist.models.coverage import Coverage, _distinct, _rows, _tokens
+from memorist.models.coverage import Coverage, _tokens
 from memorist.models.embed import loaded_table
 from memorist.recall.pipeline import Search
 from memorist.recall.stages.words import meant_by, misspelt
@@ -152,12 +152,15 @@ def test_a_question_of_any_length_is_compared_token_by_token(count: int) -> None
         [" ".join(words[n * 97 : n * 97 + n + 1]) for n in range(70)],
     )
 
+    def row(ids: Sequence[int]) -> np.ndarray:
+        table = loaded_table()
+        return table.rows[list(ids)] * table.scales[list(ids)][:, None]
+
     def unit(ids: Sequence[int]) -> np.ndarray:
-        rows = _rows(list(ids))
-        return rows / np.maximum(np.linalg.norm(rows, axis=1), 1e-9)[:, None]
+        return row(ids) / np.maximum(np.linalg.norm(row(ids), axis=1), 1e-9)[:, None]
 
     asked = list(dict.fromkeys(_tokens(question)))
-    weights = np.linalg.norm(_rows(asked), axis=1)
+    weights = np.linalg.norm(row(asked), axis=1)
     plain = [(unit(_tokens(text)) @ unit(asked).T).max(axis=0) @ weights / weights.sum() for text in texts]
     assert Coverage(question).of(texts) == pytest.approx(plain, abs=1e-5)
 
@@ -165,10 +168,3 @@ def test_a_question_of_any_length_is_compared_token_by_token(count: int) -> None
 @given(st.text("abc", max_size=6), st.text("abc", max_size=6), st.text("abc", max_size=4), st.text("abc", max_size=4))
 def test_letters_that_both_begin_and_end_with_make_no_difference(a: str, b: str, head: str, tail: str) -> None:
     assert distance(head + a + tail, head + b + tail, 20) == distance(a, b, 20)
-
-
-@given(st.lists(st.integers(0, 30_000), min_size=1, max_size=200))
-def test_each_token_is_compared_once_and_stands_for_all_of_its_places(tokens: list[int]) -> None:
-    distinct, places = _distinct(np.array(tokens, np.int32))
-    assert sorted(distinct.tolist()) == sorted(set(tokens))
-    assert distinct[places].tolist() == tokens

@@ -8,8 +8,9 @@ import pytest
 from judged import shown
 from memorist import Memory
 from memorist.access import access_for
-from memorist.models.chat import ChatLimits, ChatPrompt
+from memorist.models.chat import ChatPrompt
 from memorist.remember.advice import ADVISED, contradictions
+from memorist.store.tally import ChatLimits
 from memorist.testing import ScriptedChat
 
 TALK = (

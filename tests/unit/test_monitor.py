@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from memorist import Memory
-from memorist.models.embed import Patience
+from memorist.patience import Patience
 from memorist.recall import pipeline
 from memorist.recall.pipeline import Monitor, Search, p95
 from memorist.store.where import Where
@@ -148,7 +148,7 @@ def test_an_embedder_is_not_waited_for_beyond_the_deadline(tmp_path: Any) -> Non
         assert embedder.asked == asked + 1, "while one is out nobody starts another"
         embedder.answers.set()
         until = time.monotonic() + 30
-        while time.monotonic() < until and memory._tools.meaning._patience._busy:
+        while time.monotonic() < until and memory._tools.meaning._patience._busy.locked():
             time.sleep(0.05)
         found = memory.recall("where does the heron nest?", deadline=5)
         assert not any("embedder" in str(step.note) for step in found.trace)

@@ -17,11 +17,12 @@ from memorist.access import Access
 from memorist.design import Due, Proposal, Tools
 from memorist.designs import BALANCED
 from memorist.errors import Invalid, StoreUnavailable
-from memorist.models.chat import ChatFailed, ChatLimits
+from memorist.models.chat import ChatFailed
 from memorist.records import Record, Report
 from memorist.remember.changes import Caller
 from memorist.seeds import curated
 from memorist.store.nouns import Run
+from memorist.store.tally import ChatLimits
 from memorist.testing import MovableClock, ScriptedChat
 from memorist.upkeep import night, runner, tidy, twins
 from memorist.upkeep.survey import Survey
@@ -548,13 +549,11 @@ def test_after_ten_questions_about_tags_were_answered_the_others_are_asked(memor
 class OutOfReach:
     """A model whose tally cannot be read."""
 
-    ready = False
+    ready = True
+    share = None
 
     @property
-    def scarce(self) -> bool:
-        raise StoreUnavailable("the store cannot be read")
-
-    def rationed(self) -> Any:
+    def limits(self) -> Any:
         raise StoreUnavailable("the store cannot be read")
 
 

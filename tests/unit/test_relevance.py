@@ -3,7 +3,6 @@
 from collections.abc import Sequence
 from itertools import pairwise
 
-import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as some
@@ -11,8 +10,7 @@ from hypothesis import strategies as some
 from conftest import rounds
 from memorist import Memory
 from memorist.errors import Invalid
-from memorist.models.coverage import Coverage, _in_strips, holding
-from memorist.models.encoder import WIDTH
+from memorist.models.coverage import Coverage, holding
 from memorist.recall.pipeline import FEWEST, SLOW
 from memorist.records import Recall
 from memorist.text.question import names_in
@@ -162,13 +160,6 @@ def test_coverage_of_a_text_does_not_depend_on_the_others(texts: list[str], ques
     together = coverage.of(texts)
     assert len(together) == len(texts) and all(-1 <= each <= 1.0001 for each in together)
     assert together == pytest.approx([coverage.of([text])[0] for text in texts], abs=1e-5)
-
-
-@pytest.mark.parametrize("asked", [1, 3, 32, 33, 100, 256])
-def test_its_products_are_too_small_to_be_spread_over_threads(asked: int) -> None:
-    """Else a question waited for tens of milliseconds on a busy machine."""
-    strips, rows = _in_strips(np.ones((asked, WIDTH), np.float32))
-    assert rows * WIDTH * strips.shape[-1] <= 1 << 18  # OpenBLAS's threshold
 
 
 def test_names_and_numbers_have_to_be_there_themselves() -> None:

@@ -30,7 +30,6 @@ from memorist.errors import Invalid, NotFound, Refused
 from memorist.kinds import MEMORY
 from memorist.lazy import dataclass
 from memorist.models import reader
-from memorist.models.embed import unpack
 from memorist.noun import Noun
 from memorist.records import NEWER, Link, Outcome, Record
 from memorist.remember import consent
@@ -38,6 +37,7 @@ from memorist.remember.authority import RANK, Held
 from memorist.remember.changes import Caller, Changes, refuse_second
 from memorist.store.index import opposed, stated
 from memorist.store.nouns import LOOKED_AT, shelf_of
+from memorist.store.packing import unpack
 from memorist.store.protocol import Store
 from memorist.store.where import Where, everywhere
 from memorist.text import claims

@@ -12,9 +12,10 @@ from datetime import datetime
 from typing import Any
 
 from memorist.errors import StoreDamaged, StoreUnavailable
-from memorist.models.chat import Chat, ChatPort, Tally
+from memorist.models.chat import Chat, ChatPort
 from memorist.store.nouns import Commit
 from memorist.store.protocol import Store
+from memorist.store.tally import Tally
 from memorist.store.where import canonical
 from memorist.store.writer import NOTES_WAIT, Writer
 
@@ -35,7 +36,7 @@ def keep(port: ChatPort, store: Store, space: str) -> None:
         add(more, store, space)
     except StoreUnavailable as problem:
         log.info("what came of asking a model is noted later: %s", problem)
-        port.give_back(more)
+        port.note(more)
 
 
 def known(store: Store, space: str) -> Tally:

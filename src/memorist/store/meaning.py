@@ -20,29 +20,28 @@ from memorist.errors import MemoristError, ModelUnavailable, StoreDamaged
 from memorist.kinds import ARCHIVE, DOCUMENTS, LAYERS, TURNS
 from memorist.lazy import dataclass
 from memorist.models.embed import (
-    FORMER,
     NO_EMBEDDER,
     NONE,
     Choice,
     Embedder,
-    Patience,
     built_in,
     checked,
     dimension_of,
-    pack,
     shown,
 )
+from memorist.patience import Patience
 from memorist.records import Record
 from memorist.redact import Redactor
 from memorist.redact.own import NO_RULES, Own
 from memorist.store.index import CHUNKS, embedded_rows
 from memorist.store.nouns import Commit, Generation, Piece, Sealed, layer_of, parts
+from memorist.store.packing import pack
 from memorist.store.protocol import Store
 
 if TYPE_CHECKING:
     from memorist.models.embed import Floats
 
-# The layers of `embed_turns`. Forgotten memories arrive there by the thousand and are seldom searched; documents are long, and
+# The layers of `turns`. Forgotten memories arrive there by the thousand and are seldom searched; documents are long, and
 # for long texts the built-in table finds as much (docs/why/0032).
 OF_TURNS = (TURNS, DOCUMENTS, ARCHIVE)
 LEFT = "models left"  # the setting that names the models that a layer of this store has moved away from
@@ -556,9 +555,8 @@ def _those(
 
 def _follows(wanted: str, aim: str) -> bool:
     """Whether a store may move on although nobody named the model: to another version of the one it has (same name, other
-    digest), or from a former default to the present one."""
-    family = aim.partition("@")[0]
-    return family == wanted.partition("@")[0] or family in FORMER
+    digest)."""
+    return aim.partition("@")[0] == wanted.partition("@")[0]
 
 
 def _must_be_one_size(generation: Generation, embedder: Embedder | None) -> None:

@@ -64,7 +64,6 @@ class Settings:
     scope: str | None
     design: str
     embed: str
-    embed_turns: str | None  # None: the same as `embed`, if that was set
     rerank: str
     chat: str
     budget: int
@@ -231,16 +230,6 @@ def user_file() -> Path | None:
 def designs_folder() -> Path | None:
     """Where the user keeps designs of their own, whether it exists or not."""
     return beside("designs")
-
-
-def models_file() -> Path | None:
-    """Where the models are named that the user added, whether it exists or not."""
-    return beside("models.toml")
-
-
-def models_folder() -> Path | None:
-    """Where converted models are kept."""
-    return _standard("models", _env("HOME"), _env("XDG_DATA_HOME"))
 
 
 def rules_file() -> Path | None:
@@ -491,7 +480,6 @@ CHECKS: dict[str, Callable[[str, Any], Any]] = {
     "scope": lambda _, value: Scope(value),
     "design": _design,
     "embed": lambda _, value: checked_name(value),
-    "embed_turns": lambda _, value: checked_name(value),
     "rerank": lambda _, value: checked_reranker(value),
     "chat": lambda _, value: checked_chat(value),
     "budget": _tokens,
@@ -512,7 +500,7 @@ CHECKS: dict[str, Callable[[str, Any], Any]] = {
     "token": checked_token,
 }
 PLACE = ("db", "space")  # where memories are
-MODELS = ("embed", "embed_turns", "rerank")  # may be the folder of a model
+MODELS = ("embed", "rerank")  # may be the folder of a model
 TUNING = ("reinforce_weight", "demote_weight", "max_size", "prune_percent", "prune_schedule")
 ALIASES: Mapping[str, str] = {re.sub("_(.)", lambda found: found[1].upper(), key): key for key in TUNING}
 # Tables in which a setting may stand, and its names there.

@@ -12,7 +12,8 @@ import time
 from dataclasses import dataclass
 from typing import Any
 
-from memorist.models.chat import ChatLimits, ChatPrompt, ChatReply
+from memorist.models.chat import ChatPrompt, ChatReply
+from memorist.store.tally import ChatLimits
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,9 +13,9 @@ import pytest
 from memorist.access import Access
 from memorist.errors import Conflict, Invalid
 from memorist.kinds import ARCHIVE, DOCUMENTS, LAYERS, MEMORY, TURNS
-from memorist.models.embed import pack, unpack
 from memorist.records import Counters, Provenance, Record, Times
 from memorist.store.nouns import Commit, Counted, Generation, Shelf, footprint, shelf_of
+from memorist.store.packing import pack, unpack
 from memorist.store.protocol import Store
 from memorist.store.where import Where
 from memorist.testing.records import ATLAS, EVERYWHERE, START, a_record, a_tombstone, moment, sealed, stored

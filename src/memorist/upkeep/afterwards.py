@@ -22,6 +22,7 @@ from memorist.remember import gaps, sharing, strengthen
 from memorist.remember.changes import Caller
 from memorist.remember.gaps import Missed
 from memorist.remember.strengthen import UsedTogether
+from memorist.store.tally import rationed
 from memorist.store.where import Order
 
 if TYPE_CHECKING:
@@ -111,7 +112,7 @@ def _read(talk: "Name", by: Caller, policy: Promotion) -> None:
     record = _open_record(talk, by)
     if record is not None:
         opener = replace(by.access, origin=record.origin, actor=record.provenance.actor)
-        with by.tools.chat.rationed():
+        with rationed(by.tools.chat):
             close.noted(record, by.through(opener), policy)
 
 

@@ -23,6 +23,7 @@ from memorist.design import Design, Due, Job, Tools
 from memorist.errors import StoreUnavailable
 from memorist.recall.pipeline import Query
 from memorist.records import Recall, Record, Report, from_micros
+from memorist.store.tally import is_scarce
 from memorist.store.where import Where
 from memorist.store.writer import Writer, looked_after
 
@@ -255,7 +256,7 @@ class Slices:
         try:
             yield
             apart = APART  # the night succeeded, even if the next line fails
-            apart = FARTHEST_APART if self._tools.chat.scarce else APART
+            apart = FARTHEST_APART if is_scarce(self._tools.chat) else APART
         finally:
             self._thread = None  # nobody must wait for this thread while it waits for another quiet time
             if self._touched == begun:

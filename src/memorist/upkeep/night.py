@@ -5,7 +5,7 @@
 
 First comes overdue work that later jobs need, then repetitions and contradictions, then pruning. Checks come last, because
 they can wait for the next night. A night may call a model only as often as leaves enough of the day's budget for callers who
-wait (`ChatPort.rationed`). All changes of a night are one batch, so one undo takes them back. Only one process runs a night
+wait (`rationed`). All changes of a night are one batch, so one undo takes them back. Only one process runs a night
 on a space at a time. A night that was cut off continues in the same batch; missed nights are not made up for.
 """
 
@@ -23,6 +23,7 @@ from memorist.records import Planned, Report, memories
 from memorist.remember.changes import Caller
 from memorist.store.nouns import Diagnosis
 from memorist.store.protocol import Store
+from memorist.store.tally import rationed
 from memorist.store.where import Where, canonical
 from memorist.store.writer import slept
 from memorist.upkeep import runner
@@ -67,13 +68,13 @@ def sleep(
     survey, policy = Survey(), design.promotion
     jobs = jobs_of(design, survey)
     if dry_run:
-        with by.tools.chat.rationed():
+        with rationed(by.tools.chat):
             return runner.run(jobs, by, True, seconds, switch, stop, policy)
     asked = len(remember.consent.waiting(by.access, by.store))
     cycle = runner.Runner(runner.keeper_of(by), None).claim_night(NIGHT)
     if cycle is None:
         return [Report(NIGHT, advice=runner.busy(NIGHT))]
-    with _given_back(cycle), by.tools.chat.rationed():
+    with _given_back(cycle), rationed(by.tools.chat):
         reports = runner.run(jobs, by, False, seconds, switch, stop, policy, cycle)
     whole = not any(report.advice == runner.LATER for report in reports)
     cycle.end(whole)

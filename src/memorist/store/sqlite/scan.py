@@ -21,9 +21,9 @@ import apsw
 from memorist.errors import StoreDamaged
 from memorist.kinds import ARCHIVE
 from memorist.lazy import Module, dataclass
-from memorist.models.embed import direction, split
 from memorist.store.index import CHUNKS
 from memorist.store.nouns import Generation, Near, Shelf
+from memorist.store.packing import direction, split
 from memorist.store.sqlite.connection import View, one_moment
 from memorist.store.sqlite.filters import where_sql
 from memorist.store.sqlite.read import AMONG, ON_SHELVES, Reader

@@ -17,10 +17,10 @@ import apsw
 from memorist.errors import Conflict, Invalid, StoreDamaged
 from memorist.kinds import LAYERS
 from memorist.lazy import dataclass
-from memorist.models.embed import SCALE, are_sound, check_dimension
 from memorist.records import now_utc, to_micros
 from memorist.store.index import CHUNKS, embedded_text
 from memorist.store.nouns import Generation, Piece, Shelf
+from memorist.store.packing import SCALE, are_sound, check_dimension
 from memorist.store.sqlite.connection import one_moment, upsert
 from memorist.store.sqlite.read import Reader
 from memorist.store.where import canonical

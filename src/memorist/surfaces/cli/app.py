@@ -50,8 +50,6 @@ SHELL = {
     "model list": "Lists the models for meaning and second opinions, what each costs, and which are used.",
     "model use": "Uses that model from now on, and says what the store needs for it.",
     "model try": "Asks the chat model one thing, and says what came of it.",
-    "model add": "Names a model of your own: a folder, which is converted if it holds only weights, or a server.",
-    "model remove": "Removes the name of a model of your own.",
     "config get": "Shows one setting.",
     "config set": "Sets one setting for this user.",
     "config unset": "Removes one of your settings, so that the default holds again.",

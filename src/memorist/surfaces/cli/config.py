@@ -46,7 +46,7 @@ def set_setting(place: Place, key: str, value: str | None = None) -> int:
 
 def _note_on(key: str, place: Place) -> str | None:
     """What the user must know about a setting that does not do all that its name says."""
-    if key in ("prune_schedule", "embed", "embed_turns"):
+    if key in ("prune_schedule", "embed"):
         return UNSCHEDULED if key == "prune_schedule" else store_needs(place)
     if key not in TUNED or (used := _used_now()) is None:
         return None
