@@ -1,10 +1,8 @@
-"""The house in numbers: lines per room, modules, single importers, the store's protocol, long and branchy functions, verbs.
+"""The house in numbers: lines per room, modules, single importers, the members of the store's protocol, and traced verbs.
 
     python tools/house.py [CHECKOUT]
 
-A function's branches are the ways through it, counted as McCabe did: one, and one more for each if, elif and ternary, loop,
-`for` and `if` of a comprehension, except, with, case, lambda and further operand of `and` and `or`. What functions inside
-a function count, it counts too. `tests/test_house.py` holds the limits.
+`tests/test_house.py` holds the limits.
 """
 
 import ast
@@ -12,17 +10,24 @@ import os
 import subprocess
 import sys
 from collections import Counter
-from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
-LONGEST_MODULE, LONGEST_FUNCTION, MANY_BRANCHES = 700, 80, 10
-ONE_MORE = (
-    ast.If, ast.IfExp, ast.For, ast.AsyncFor, ast.While, ast.comprehension, ast.ExceptHandler, ast.With, ast.AsyncWith,
-    ast.match_case, ast.Lambda,
-)  # fmt: skip
 Function = ast.FunctionDef | ast.AsyncFunctionDef
+
+# A room is a folder, or a few places that are one; what is nowhere else belongs to the next larger one.
+ROOMS = {
+    "designs": "designs and seeds",
+    "seeds": "designs and seeds",
+    "surfaces/cli": "command line",
+    "surfaces/agents": "coding agents",
+    "surfaces/http": "http",
+    "surfaces/mcp": "mcp",
+    **dict.fromkeys(("surfaces", "client.py", "aio.py", "commands.py"), "settings, client, async, verb table"),
+    **{name: name for name in ("text", "redact", "models", "store", "remember", "recall", "prompt")},
+    **{name: name for name in ("session", "upkeep", "files", "testing")},
+}
 
 
 @cache
@@ -39,23 +44,8 @@ def room(path: Path, source: Path) -> str:
     return path.relative_to(source).parts[0].removesuffix(".py")
 
 
-def functions(path: Path) -> Iterator[Function]:
-    return (node for node in ast.walk(parsed(path)) if isinstance(node, Function))
-
-
-def length(function: Function) -> int:
-    return (function.end_lineno or 0) - function.lineno + 1
-
-
-def branches(function: Function) -> int:
-    found = 1
-    for node in ast.walk(function):
-        found += isinstance(node, ONE_MORE)
-        if isinstance(node, ast.BoolOp):
-            found += len(node.values) - 1
-        elif isinstance(node, ast.comprehension):
-            found += len(node.ifs)
-    return found
+def lines_in(path: Path) -> int:
+    return path.read_text(encoding="utf-8").count("\n")
 
 
 def importers(source: Path) -> Counter[str]:
@@ -91,29 +81,24 @@ def protocol_members(source: Path) -> int:
     return members
 
 
-def figures(source: Path) -> dict[str, str]:
+def sizes(source: Path) -> dict[str, int]:
+    """The lines of each room; a module at the top of the package that is in none belongs to the root."""
+    found: Counter[str] = Counter()
+    for path in modules(source):
+        parts = path.relative_to(source).parts
+        found[ROOMS.get("/".join(parts[:2])) or ROOMS.get(parts[0], "root")] += lines_in(path)
+    return dict(found)
+
+
+def figures(source: Path) -> dict[str, int]:
     """The table, line by line."""
-    files = modules(source)
-    lines = {path: path.read_text(encoding="utf-8").count("\n") for path in files}
-    rooms: Counter[str] = Counter()
-    for path, count in lines.items():
-        rooms[room(path, source)] += count
-    every = [function for path in files for function in functions(path)]
-    ways = sorted((branches(function), function.name) for function in every)
-    single = sum(count == 1 for count in importers(source).values())
-    folders = {name: count for name, count in rooms.most_common() if (source / name).is_dir()}
+    rooms = sizes(source)
     return {
-        "lines": f"{sum(lines.values()):,}",
-        **{f"lines in {name}/": f"{count:,}" for name, count in folders.items()},
-        "lines in modules at the top": f"{sum(lines.values()) - sum(folders.values()):,}",
-        "modules": str(len(files)),
-        "modules with exactly one importer": str(single),
-        f"modules over {LONGEST_MODULE} lines": str(sum(count > LONGEST_MODULE for count in lines.values())),
-        "members of the store's protocol": str(protocol_members(source)),
-        "functions": f"{len(every):,}",
-        f"functions over {LONGEST_FUNCTION} lines": str(sum(length(function) > LONGEST_FUNCTION for function in every)),
-        f"functions with more than {MANY_BRANCHES} branches": str(sum(count > MANY_BRANCHES for count, _ in ways)),
-        "most branches": f"{ways[-1][0]} ({ways[-1][1]})",
+        "lines": sum(rooms.values()),
+        **{f"lines of {name}": count for name, count in sorted(rooms.items(), key=lambda item: -item[1])},
+        "modules": len(modules(source)),
+        "modules with exactly one importer": sum(count == 1 for count in importers(source).values()),
+        "members of the store's protocol": protocol_members(source),
     }
 
 
@@ -128,7 +113,7 @@ def trace(checkout: Path) -> str:
 def main() -> None:
     checkout = Path(sys.argv[1]).resolve() if len(sys.argv) > 1 else ROOT
     for name, value in figures(checkout / "src" / "memorist").items():
-        print(f"{name:<44} {value:>8}")
+        print(f"{name:<44} {value:>8,}")
     print(f"\n{trace(checkout)}", end="")
 
 

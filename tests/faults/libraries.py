@@ -1,6 +1,6 @@
 """Forks while threads are inside libraries with locks of their own: a program, because a fork that never returns ends with it.
 
-python libraries.py searching|comparing|surveying|embedding|covering
+python libraries.py searching|surveying|embedding|covering
 """
 
 import os
@@ -12,7 +12,6 @@ import time
 from collections.abc import Callable
 
 import numpy as np
-from memorist.models.pairs import Unstored
 
 from memorist.models.coverage import Coverage
 from memorist.models.encoder import LayeredEmbedder
@@ -28,13 +27,6 @@ def searching() -> Callable[[], object]:
     expression = Expression(rb"(?i)(a|b|c|[a-f0-9]{3,40}|x.{0,30}y)+z(token|secret)[=: ]+[A-Za-z0-9+/]{20,}")
     # Each new text makes RE2 extend its automaton, which it does under a lock.
     return lambda: expression.search(bytes(random.choices(b"abcdefxyz tokensecret=+/", k=3000)))
-
-
-def comparing() -> Callable[[], object]:
-    texts = Unstored()
-    for number in range(3000):
-        texts.add(str(number), f"note {number}: service {number % 7} uses database {number % 11}")
-    return lambda: texts.nearest("which database does service 3 use?", 3)
 
 
 def surveying() -> Callable[[], object]:
@@ -53,7 +45,7 @@ def covering() -> Callable[[], object]:
     return lambda: asked.of(["service 3 uses database 7"] * 8)
 
 
-WORKS = (searching, comparing, surveying, embedding, covering)
+WORKS = (searching, surveying, embedding, covering)
 
 
 def again(work: Callable[[], object]) -> None:

@@ -36,7 +36,7 @@ SAME_FRAME, DOUBT = 0.5, 0.75  # of two texts that differ in one value: replaces
 ASKED = 3  # near memories of a new one
 
 
-class Statement(NamedTuple):
+class Worth(NamedTuple):
     """What a sentence is: how likely it is worth keeping, and the kind it would have."""
 
     worth: float
@@ -59,11 +59,11 @@ class _Weights(NamedTuple):
     parts: "dict[str, Floats]"
 
 
-_statements: dict[str, Statement] = {}
+_statements: dict[str, Worth] = {}
 _relations: dict[tuple[str, str], Relation] = {}
 
 
-def statements(texts: Sequence[str]) -> list[Statement]:
+def statements(texts: Sequence[str]) -> list[Worth]:
     """What each of these sentences is.
 
     >>> [found.worth >= KEEP for found in statements(["We decided to use Postgres 16 for billing.", "ok, go on"])]
@@ -73,7 +73,7 @@ def statements(texts: Sequence[str]) -> list[Statement]:
     rows = [[CLS, *_tokens(text)[:ALONE], SEP] for text in new]
     for text, chances in zip(new, _read([(row, None) for row in rows], "kind"), strict=True):
         best = max(range(len(KINDS) - 1), key=chances.__getitem__)
-        _remember(_statements, text, Statement(1 - chances[-1], KINDS[best]))
+        _remember(_statements, text, Worth(1 - chances[-1], KINDS[best]))
     return [_statements[text] for text in texts]
 
 

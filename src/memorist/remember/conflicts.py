@@ -96,9 +96,9 @@ def between(old: str, new: str, corrects: bool = False, reading: bool = True) ->
     sure = 0.0 if verdict is None else verdict.replaces
     if values:
         reason = f"another value: {_short(values.was)}, and {_short(values.now)}"
-        if values.leads and (verdict is None or verdict.both >= reader.DOUBT):
+        if (values.leads or values.counts) and (verdict is None or verdict.both >= reader.DOUBT):
             return None
-        clear = corrects or sure >= reader.SAME_FRAME
+        clear = corrects or (sure >= reader.SAME_FRAME and not values.counts)
         return Clash("superseded" if clear else "ambiguous", "medium" if clear else "low", reason, clear)
     reason = f"it was stated anew: {_short(old)}"
     if sure >= reader.RETIRE or (corrects and sure >= reader.FLAG):

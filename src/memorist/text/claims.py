@@ -49,11 +49,13 @@ class Stance(NamedTuple):
 
 
 class Other(NamedTuple):
-    """The values in which two texts differ; `leads`: these are their first words, which mostly name what they are about."""
+    """The values in which two texts differ. They may name what each text is about: if they are its first words (`leads`), or
+    numbers right after them (`counts`: invoice 12, invoice 13)."""
 
     was: str
     now: str
     leads: bool
+    counts: bool = False
 
 
 def stances(text: str) -> list[Stance]:
@@ -104,7 +106,7 @@ def other_value(old: str, new: str) -> Other | None:
     """The values in which two texts differ that are the same but for one place.
 
     >>> other_value("The gateway listens on port 8080", "The gateway now listens on port 9090")
-    Other(was='8080', now='9090', leads=False)
+    Other(was='8080', now='9090', leads=False, counts=False)
     """
     if max(len(old), len(new)) > LONGEST_CLAIM:
         return None
@@ -119,7 +121,10 @@ def other_value(old: str, new: str) -> Other | None:
         return None
     if shared < FEWEST_SHARED or set(was[:start]) <= LITTLE or NEGATIONS & {*before, *after}:
         return None
-    return Other(" ".join(before), " ".join(after), start == 0)
+    if set(before) & set(after):  # they differ in two places: room 6 has 42 lamps, and room 7 has 49
+        return None
+    counts = end > 0 and before[0].isdigit() and after[0].isdigit() and len(set(was[:start]) - LITTLE) < 2
+    return Other(" ".join(before), " ".join(after), start == 0, counts)
 
 
 @lru_cache(maxsize=1 << 11)
