@@ -64,9 +64,7 @@ class Association(Conversation):
         """A walk over everything this access may read. A label counts only in the scopes that queries here read, or in
         those of these memories."""
         caller = self._caller
-        usual = recall.scopes.scopes_of(
-            recall.pipeline.Query(""), self.access, self._homes, self.design, caller.store
-        )
+        usual = recall.scopes.scopes_of(recall.pipeline.Query(""), self.access, self._homes, self.design, caller.store)
         scopes = dict.fromkeys((*usual, *(record.scope for record in records)))
         layers = dict.fromkeys(caller.tools.kinds[kind].layer for kind in ("fact", *(each.kind for each in records)))
         shelves = [

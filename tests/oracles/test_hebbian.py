@@ -205,7 +205,7 @@ STEPS = {
 @pytest.fixture(autouse=True)
 def in_no_hurry(monkeypatch: pytest.MonkeyPatch) -> None:
     """On a slow machine recalls look at less; that is another promise."""
-    monkeypatch.setattr("memorist.recall.pipeline.SLOW", math.inf)
+    monkeypatch.setattr("memorist.recall.monitor.SLOW", math.inf)
 
 
 def lived(seed: int, kind: type[Model] = Differs) -> None:

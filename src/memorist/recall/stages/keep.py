@@ -78,29 +78,27 @@ def _is_memory(hit: Hit, tools: Tools) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class DropUnlikely:
-    """Few and right: drops what is far behind the best verified hit or, if the caller sets `min_relevance`, what is under it."""
+    """Few and right: drops what is far behind the best verified hit, and memories too unlikely to stand beside it. If the
+    caller sets `min_relevance`, drops what is under it instead."""
 
     behind: float = 1.8  # log-odds of the score
     talk: float = 8.0  # the same for talk and documents, of which readers want more
+    below: float = 0.13  # relevance of a memory; the best one needs none, since recall decided that there is an answer
 
     def __call__(self, search: Search, tools: Tools) -> Search:
         if search.judged or not search.hits:
             return search
-        least = search.min_relevance
-        if least is not None:
-            low = [hit for hit in search.hits if hit.why["relevance"] < least]
-            reasons = {hit.record.id: f"relevance {hit.why['relevance']:.3f} is under {least:g}" for hit in low}
-            return search.keeping(search.hits, reasons)
-        verified = [hit.score for hit in search.hits if vouched_for(hit.record)]
-        best = log_odds(max(verified or [hit.score for hit in search.hits]))
-        far = [
-            hit
-            for hit in search.hits
-            if log_odds(hit.score) < best - (self.behind if _is_memory(hit, tools) else self.talk)
-        ]
-        return search.keeping(
-            search.hits, {hit.record.id: f"score {hit.score:.3f} is far under the best" for hit in far}
-        )
+        best = max([hit for hit in search.hits if vouched_for(hit.record)] or search.hits, key=lambda hit: hit.score)
+        reasons = {hit.record.id: self._unlikely(hit, best, search.min_relevance, tools) for hit in search.hits}
+        return search.keeping(search.hits, {id: reason for id, reason in reasons.items() if reason})
+
+    def _unlikely(self, hit: Hit, best: Hit, least: float | None, tools: Tools) -> str | None:
+        memory, relevance = _is_memory(hit, tools), hit.why["relevance"]
+        wanted = least if least is not None else self.below if memory and hit.score < best.score else 0.0
+        if relevance < wanted:
+            return f"relevance {relevance:.3f} is under {wanted:g}"
+        far = log_odds(hit.score) < log_odds(best.score) - (self.behind if memory else self.talk)
+        return f"score {hit.score:.3f} is far under the best" if far and least is None else None
 
 
 @dataclass(frozen=True, slots=True)
