@@ -148,4 +148,4 @@ def test_f5_recall_puts_a_summary_behind_a_shorter_record_that_holds_its_words(m
         memory.remember(text, kind=kind)
     memory.remember("We use Postgres 16 as our database", kind="decision")
     hits = memory.recall("which database do we use?", kinds=["decision", kind], min_relevance=0)
-    assert [hit.record.kind for hit in hits][0] == "decision" and len(hits) > 1
+    assert hits.hits[0].record.kind == "decision" and len(hits) > 1
