@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from memorist import Memory
-from memorist.recall import pipeline
+from memorist.recall import monitor
 from memorist.testing import HashEmbedder
 
 LIMIT = 0.3  # seconds
@@ -57,7 +57,7 @@ def test_partial_results_in_time_and_recovery(tmp_path: Path) -> None:
 
         network.seconds = 0.0
         _until_back(memory)
-        for _ in range(pipeline.GOOD + 2):
+        for _ in range(monitor.GOOD + 2):
             memory.recall("which heron fishes at pond 7?")
         assert memory.status()["recall"].startswith("normal")
         assert memory.recall("which heron fishes at pond 7?").trace[0].stage != "Monitor"

@@ -1,7 +1,10 @@
 """What people felt when they used it: cases by the number of their entry."""
 
+import json
 import re
 from dataclasses import replace
+from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -116,3 +119,33 @@ def test_f2_two_memories_about_the_same_thing_show_their_dates(
     for said, day in ((earlier, first), (later, clock().date().isoformat())):
         assert re.search(rf"\[[^\]]*\b{day}\] {re.escape(said)}", text)
     assert f"{clock().date().isoformat()}] The crane" not in text
+
+
+DIALOGUES = [json.loads(line) for line in Path(__file__).with_name("f1.jsonl").read_text().splitlines()]
+
+
+@pytest.mark.parametrize(
+    "case",
+    [
+        pytest.param(row, marks=pytest.mark.xfail(strict=True, reason="another turn names her, the answer does not"))
+        if "grandma" in row["question"]
+        else row
+        for row in DIALOGUES
+    ],
+    ids=lambda case: case["question"],
+)
+def test_f1_the_answer_stands_in_the_place_of_the_question(memory: Memory, case: dict[str, Any]) -> None:
+    for speaker, text in case["turns"]:
+        memory.remember(text, kind="turn", session="s", speaker=speaker)
+    for search in ("sessions", "memory"):
+        assert memory.recall(case["question"], search=search).hits[0].record.text == case["answer"]
+    assert case["answer"] in memory.context(case["question"]).text
+
+
+@pytest.mark.parametrize("kind", ["summary", "narrative"])
+def test_f5_recall_puts_a_summary_behind_a_shorter_record_that_holds_its_words(memory: Memory, kind: str) -> None:
+    for text in SUMMARIES:
+        memory.remember(text, kind=kind)
+    memory.remember("We use Postgres 16 as our database", kind="decision")
+    hits = memory.recall("which database do we use?", kinds=["decision", kind], min_relevance=0)
+    assert hits.hits[0].record.kind == "decision" and len(hits) > 1

@@ -37,7 +37,7 @@ class Whole:
         return search.but(terms=tuple(query_terms(text)), asked=asked, note=note)
 
 
-STAGES = (Whole(), Gather(), Blend(), Believed(), Suspect(), DropUnlikely(behind=4.0), KeepBest())
+STAGES = (Whole(), Gather(), Blend(), Believed(), Suspect(), DropUnlikely(behind=4.0, below=0.02), KeepBest())
 
 
 def similar(record: Record, limit: int, who: Access, homes: tuple[str, ...], design: Design, tools: Tools) -> list[Hit]:

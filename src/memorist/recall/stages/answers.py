@@ -14,7 +14,8 @@ from memorist.store.nouns import Fact
 from memorist.text.patterns import regex
 from memorist.text.words import query_terms
 
-FEW = 3  # words that a turn may state besides its question
+LONGEST = 8  # words of a turn that only asks; a longer one mostly states something too
+FEW = 3  # words that it may state besides its question
 TURNS_AFTER, STEPS = (
     4,
     12,
@@ -32,7 +33,7 @@ def only_asks(text: str, asked: Collection[str]) -> bool:
         return False
     stated = [sentence for sentence in _SENTENCE.findall(text) if "?" not in sentence]
     words = set(query_terms(" ".join(stated)))
-    return len(words) <= FEW and words.isdisjoint(asked)
+    return len(words) <= FEW and words.isdisjoint(asked) and len(query_terms(text)) <= LONGEST
 
 
 def of_tool(record: Record) -> bool:

@@ -9,7 +9,7 @@ A relevance depends on the query, the memory and what else is on the shelves, bu
 how busy the machine is: the same candidates are compared for every limit up to 50.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 from memorist.design import Tools
 from memorist.lazy import dataclass
@@ -29,52 +29,49 @@ class Blend:
     def __call__(self, search: Search, tools: Tools) -> Search:
         if not search.candidates:
             return search
-        scores, records, end = Scores(search), list[Record](), 0
+        scores, records, end = Scores(search), dict[int, Record](), 0
         best, lost = scores.best(self.spare, search), dict[str, str]()
-        while end < len(best) and (not end or self._too_few(records, search, tools)):
+        while end < len(best) and (not end or self._too_few(records.values(), search, tools)):
             more = tools.store.get(best[end : end + READ], search.where)
             scores.look_closer(more)
-            more = _with_answers(more, records, scores, lost, search, tools)
+            more = _with_answers(more, scores, lost, search, tools)
             if not end:
                 scores.put_summaries_last(more)
                 scores.settle(more)
-            records, end = [*records, *more], end + READ
+            records |= {record.number: record for record in more}
+            end += READ
         lost |= {
             f"#{number}": f"place {place} of {len(best)} candidates" for place, number in enumerate(best[end:], end + 1)
         }
         note = f"{len(best)} candidates, the best {len(records)} of them read; {scores.explain()}"
-        hits = tuple(map(scores.hit, records))
+        hits = tuple(map(scores.hit, records.values()))
         return search.but(
             hits=hits, candidates=(), dropped=lost, note=note, chance=max(scores.chances.values(), default=0.0)
         )
 
-    def _too_few(self, records: Sequence[Record], search: Search, tools: Tools) -> bool:
+    def _too_few(self, records: Iterable[Record], search: Search, tools: Tools) -> bool:
         """Whether more must be read, because some no longer hold or many were requested."""
         return sum(not_believed(record, search, tools) is None for record in records) < search.limit + self.spare
 
 
 def _with_answers(
-    records: Sequence[Record],
-    before: Sequence[Record],
-    scores: Scores,
-    lost: dict[str, str],
-    search: Search,
-    tools: Tools,
+    records: Sequence[Record], scores: Scores, lost: dict[str, str], search: Search, tools: Tools
 ) -> list[Record]:
-    """The records, with answers in the place of turns that only ask; unless the query is for what the user asked."""
+    """The records with the answers to those that only ask, and without questions that nobody answered; unless the query is for
+    what the user asked."""
     if search.asked.role == "user":
         return list(records)
     asking = {r.number: r for r in records if r.kind == "turn" and only_asks(r.text, search.terms)}
     answers = answers_to([scores.candidates[number].fact for number in asking], search, tools) if asking else {}
-    kept = {record.number: record for record in records if record.number not in asking}
-    for number, record in asking.items():
-        lost[record.id] = "it only asks"
+    kept = {record.number: record for record in records}
+    for number, question in asking.items():
         if number in answers:
             fact, answer = answers[number]
-            scores.give_place(number, fact)
-            lost[record.id] = f"it only asks; memory {answer.number} answers it"
-            if all(answer.number != other.number for other in before):
-                kept[answer.number] = answer
+            scores.give_place(question, fact, answer)
+            kept[answer.number] = answer
+        else:
+            lost[question.id] = "it only asks, and nobody answered it"
+            del kept[number]
     return list(kept.values())
 
 

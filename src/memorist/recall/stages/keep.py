@@ -28,8 +28,6 @@ BEHIND = 0.98  # share of a hit's score given to those that must stand behind it
 SOURCES = 2  # unverified sources that may stand before verified memories, whatever the limit
 CANDIDATE = 0.02  # of the best score; a verified memory below that does not compete for a place
 ANSWERS = 0.5  # of the best score; from there on, a verified memory may be the answer
-MEETS = ("words", "names", "nearly", "within", "answers")  # signals that something the query names was found
-NEAR = 0.25  # cosine from which a turn or a document is near the meaning of the query
 ONE_EACH = "verified memories already answer this; this source is limited to one hit; `review` confirms an import"
 MACHINES = ("tool", "web")  # origins whose texts come by the hundred: mostly the same letters count as one text
 
@@ -48,28 +46,21 @@ class Believed:
 @dataclass(frozen=True, slots=True)
 class Abstain:
     """Returns nothing if nothing here seems to be the answer: a wrong memory in a prompt is worse than none. Decided by the
-    chance that the blend estimates, which needs vectors. Talk and documents are searched for anything at all, so they are
-    left out only if nothing in them meets the query. A caller who sets `min_relevance` decides that instead."""
+    chance that the blend estimates, which needs vectors. A caller who sets `min_relevance` decides that instead."""
 
-    below: float | None = None  # the chance that the answer is here; None takes the fitted one
+    below: float | None = None  # the chance that the answer is among the memories; None takes the fitted one
 
     def __call__(self, search: Search, tools: Tools) -> Search:
-        if search.chance is None or search.min_relevance is not None or search.judged:  # decided elsewhere
-            return search
-        below = weights()["bar"]["below"] if self.below is None else self.below
+        if search.chance is None or search.min_relevance is not None or search.judged or not search.hits:
+            return search  # decided elsewhere
+        bars = weights()["bar"]
+        memories = _is_memory(max(search.hits, key=lambda hit: hit.score), tools)
+        below = bars["talk"] if not memories else bars["memories"] if self.below is None else self.below
         compared = any(signal.name == "meaning" for hit in search.hits for signal in hit.signals)
         if search.chance >= below or not compared:
             return search
-        if any(not _is_memory(hit, tools) and _meets(hit) for hit in search.hits) and not search.asked.alone:
-            return search
         because = f"nothing here seems to answer this: the chance is {search.chance:.3g}, under {below:.3g}"
         return search.keeping((), {hit.record.id: because for hit in search.hits}).but(empty_because=because)
-
-
-def _meets(hit: Hit) -> bool:
-    """Whether it meets the query by a word or by its meaning."""
-    signals = {signal.name: signal.value for signal in hit.signals}
-    return any(signals.get(name, 0.0) > 0 for name in MEETS) or signals.get("meaning", 0.0) >= NEAR
 
 
 def _is_memory(hit: Hit, tools: Tools) -> bool:
@@ -78,29 +69,27 @@ def _is_memory(hit: Hit, tools: Tools) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class DropUnlikely:
-    """Few and right: drops what is far behind the best verified hit or, if the caller sets `min_relevance`, what is under it."""
+    """Few and right: drops what is far behind the best verified hit, and memories too unlikely to stand beside it. If the
+    caller sets `min_relevance`, drops what is under it instead."""
 
     behind: float = 1.8  # log-odds of the score
     talk: float = 8.0  # the same for talk and documents, of which readers want more
+    below: float = 0.13  # relevance of a memory; the best one needs none, since recall decided that there is an answer
 
     def __call__(self, search: Search, tools: Tools) -> Search:
         if search.judged or not search.hits:
             return search
-        least = search.min_relevance
-        if least is not None:
-            low = [hit for hit in search.hits if hit.why["relevance"] < least]
-            reasons = {hit.record.id: f"relevance {hit.why['relevance']:.3f} is under {least:g}" for hit in low}
-            return search.keeping(search.hits, reasons)
-        verified = [hit.score for hit in search.hits if vouched_for(hit.record)]
-        best = log_odds(max(verified or [hit.score for hit in search.hits]))
-        far = [
-            hit
-            for hit in search.hits
-            if log_odds(hit.score) < best - (self.behind if _is_memory(hit, tools) else self.talk)
-        ]
-        return search.keeping(
-            search.hits, {hit.record.id: f"score {hit.score:.3f} is far under the best" for hit in far}
-        )
+        best = max([hit for hit in search.hits if vouched_for(hit.record)] or search.hits, key=lambda hit: hit.score)
+        reasons = {hit.record.id: self._unlikely(hit, best, search.min_relevance, tools) for hit in search.hits}
+        return search.keeping(search.hits, {id: reason for id, reason in reasons.items() if reason})
+
+    def _unlikely(self, hit: Hit, best: Hit, least: float | None, tools: Tools) -> str | None:
+        memory, relevance = _is_memory(hit, tools), hit.why["relevance"]
+        wanted = least if least is not None else self.below if memory and hit.score < best.score else 0.0
+        if relevance < wanted:
+            return f"relevance {relevance:.3f} is under {wanted:g}"
+        far = log_odds(hit.score) < log_odds(best.score) - (self.behind if memory else self.talk)
+        return f"score {hit.score:.3f} is far under the best" if far and least is None else None
 
 
 @dataclass(frozen=True, slots=True)

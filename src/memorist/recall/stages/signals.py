@@ -27,6 +27,7 @@ HOLDING = 5  # candidates that hold most of the query's words and are always amo
 BEST_OF_SESSION = 3
 USUAL_COSINE = 0.57  # of the best note where there is an answer; stands in where nothing has a vector
 THEN = 0.5  # log-odds of the best turn of the named time, if the query asks for nothing else
+WHO = ("speaker", "role", "voice")  # signals that an answer does not take from its question
 SUMMARIES = ("summary", "narrative")
 BEHIND = 0.01  # log-odds of a summary behind a shorter record that holds the same words of the query
 DAY = 86400.0
@@ -102,12 +103,22 @@ class Scores:
             self.closer[record.number] = signals
             self.sums[record.number] += self._sum(signals, candidate.fact)
 
-    def give_place(self, question: int, answer: Fact) -> None:
-        """Gives an answer at least the sum of its question."""
-        if answer.number not in self.candidates:
-            self.candidates[answer.number] = Candidate(answer, 0.0, None, 0.0)
-            self.sums[answer.number] = 0.0
-        self._move(answer.number, "answers", max(self.sums[answer.number], self.sums[question]))
+    def give_place(self, question: Record, fact: Fact, answer: Record) -> None:
+        """Lets an answer and its question change places: the answer gets at least the sum of the question, with the words that
+        the two hold together, but with its own speaker and role."""
+        asker, number = self.candidates[question.number].fact, fact.number
+        if number not in self.candidates:
+            self.candidates[number], self.sums[number] = Candidate(fact, 0.0, None, 0.0), 0.0
+        (both,) = Coverage(self._asked.text).of([f"{question.text} {answer.text}"])
+        adds = weights()[voice(asker)]["soft"] * max(0.0, both - dict(self.closer[question.number])["soft"])
+        moved = self.sums[question.number] + adds + self._who(fact) - self._who(asker)
+        self._move(question.number, "asks", min(self.sums[question.number], self.sums[number]))
+        self._move(number, "answers", max(self.sums[number], moved))
+
+    def _who(self, fact: Fact) -> float:
+        """What the signals of who said it add."""
+        signals = self._signals(self.candidates[fact.number])
+        return self._sum([each for each in signals if each[0] in WHO], fact)
 
     def put_summaries_last(self, records: Sequence[Record]) -> None:
         """Puts each summary behind the shorter records that hold the same words of the query: it mentions what they state."""
