@@ -38,6 +38,7 @@ LITTLE = frozenset(
 NOW = frozenset(
     "now currently from today since instead again meanwhile actually already longer new newly anymore".split()
 )
+STATES = frozenset("is are was were has have had".split())  # the verb after a subject
 PERSONAL = frozenset("i i'm i've my me mine we our us".split())
 
 
@@ -50,7 +51,7 @@ class Stance(NamedTuple):
 
 class Other(NamedTuple):
     """The values in which two texts differ. They may name what each text is about: if they are its first words (`leads`), or
-    numbers right after them (`counts`: invoice 12, invoice 13)."""
+    numbers that end the subject (`counts`: invoice 12, invoice 13)."""
 
     was: str
     now: str
@@ -123,7 +124,8 @@ def other_value(old: str, new: str) -> Other | None:
         return None
     if set(before) & set(after):  # they differ in two places: room 6 has 42 lamps, and room 7 has 49
         return None
-    counts = end > 0 and before[0].isdigit() and after[0].isdigit() and len(set(was[:start]) - LITTLE) < 2
+    subject = end > 0 and (len(set(was[:start]) - LITTLE) < 2 or was[-end] in STATES)
+    counts = subject and before[0].isdigit() and after[0].isdigit()
     return Other(" ".join(before), " ".join(after), start == 0, counts)
 
 
