@@ -176,12 +176,10 @@ def refuse_in_file(db: str, embed: object) -> None:
         )
 
 
-def models_of(here: Setup, embed: Embedder | str | None) -> tuple[Choice, Choice]:
-    """The embedder of memories, as given, else as set; and that of turns and documents: the same, or the plain table if nobody
-    chose one. Long replies are found far better by it (BEAM rec@10 59 against 40), at a fifth of the time."""
+def model_of(here: Setup, embed: Embedder | str | None) -> Choice:
+    """The embedder: as given, else as set."""
     refuse_in_file(here.db, embed)
-    choice = here.embed if embed is None else embedder(embed)
-    return choice, choice if choice.asked else chosen("static", asked=False)
+    return here.embed if embed is None else embedder(embed)
 
 
 def embedder(embed: Embedder | str, asked: bool = True) -> Choice:
