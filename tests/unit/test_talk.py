@@ -103,9 +103,10 @@ def memory(clock: MovableClock) -> Iterator[Memory]:
 
 @pytest.fixture
 def talkative(clock: MovableClock) -> Iterator[Memory]:
-    """A memory that is never silent: here it is about the order."""
+    """A memory that is never silent: here it is about the order. The weights for talk were fitted with the table alone."""
     stages = tuple(stage for stage in BALANCED.recall if not isinstance(stage, Abstain))
-    with Memory(":memory:", project="atlas", clock=clock, design=replace(BALANCED, recall=stages)) as memory:
+    design = replace(BALANCED, recall=stages)
+    with Memory(":memory:", project="atlas", clock=clock, design=design, embed="static") as memory:
         yield memory
 
 
@@ -179,7 +180,7 @@ def test_the_weekend_is_not_monday(talkative: Memory, question: str) -> None:
 
 @pytest.fixture
 def week() -> Iterator[Memory]:
-    with Memory(":memory:", project="atlas", clock=MovableClock(MONDAY)) as memory:
+    with Memory(":memory:", project="atlas", clock=MovableClock(MONDAY), embed="static") as memory:
         talk(memory, "o", "2026-11-03", "The dentist fixed a tooth", "Ouch.")
         talk(memory, "w", "2026-11-10", "We visited the garden with Nina", "How nice.")
         talk(memory, "y", "2026-11-15", "Today we swam in the lake, what a day", "Brave.")
