@@ -28,7 +28,7 @@ from memorist.models.rerank import NamedReranker
 from memorist.noun import SHOWN_IN_A_CELL, line
 from memorist.project import Project
 from memorist.records import Context, Draft, Link, LinkKind, Outcome, Recall, Record, Reference, Report, Scope, now_utc
-from memorist.setup import Setup, check, model_of, own_rules, setup_for
+from memorist.setup import Setup, check, models_of, own_rules, setup_for
 from memorist.store import calls, captures, checkouts, choices
 from memorist.store.meaning import Meaning
 from memorist.store.nouns import Diagnosis, Receipt
@@ -109,9 +109,9 @@ class Engine:
         self.bus, self._held, self._behind = Bus(lambda: self.access), set(), {}
         self.design, self._process, self._problems = here.design, os.getpid(), here.told()
         self._off_because, self._here = here.off_because, here
-        model, self._own, talker = model_of(here, embed), own_rules(), here.talker(chat)
+        models, self._own, talker = models_of(here, embed), own_rules(), here.talker(chat)
         store = open_store(here.db, checks.seconds(wait, "wait"))
-        meaning = Meaning(store, model, own=self._own)
+        meaning = Meaning(store, *models, own=self._own)
         self._writer = Writer(store, clock, meaning, here.min_free)
         self._tools = Tools(
             store, clock, count_tokens, Kinds({**KINDS, **here.kinds, **(kinds or {})}), meaning, confirm, here.reranker(rerank),
