@@ -22,6 +22,7 @@ from memorist.errors import Invalid, MemoristError, ModelUnavailable, Refused, S
 from memorist.folder import Folder
 from memorist.fork import must_be_ours
 from memorist.kinds import KINDS, Kind, Kinds
+from memorist.models import reader
 from memorist.models.chat import Chat
 from memorist.models.embed import NONE, Embedder, checked, shown
 from memorist.models.rerank import NamedReranker
@@ -116,7 +117,7 @@ class Engine:
         self._tools = Tools(
             store, clock, count_tokens, Kinds({**KINDS, **here.kinds, **(kinds or {})}), meaning, confirm, here.reranker(rerank),
             folder=Folder(here.project.root, here.directory), clean_files=partial(_clean_files, self),
-            chat=calls.port(talker, self._writer, clock, self.space),
+            chat=calls.port(talker, self._writer, clock, self.space), reading=here.reading,
         )  # fmt: skip
         self._settle(here, access)
         self._settle_homes()
@@ -539,7 +540,11 @@ class Engine:
                 checked(embedder, ["ready?"])
             except ModelUnavailable as unavailable:
                 problem = str(unavailable)
-        wrong = {"embedder": problem, "reranker": judge.problem() if isinstance(judge, NamedReranker) else None}
+        wrong = {
+            "embedder": problem,
+            "reranker": judge.problem() if isinstance(judge, NamedReranker) else None,
+            "reader": reader.problem() if self._tools.reading else None,
+        }
         return [Diagnosis(False, name, problem, MEND_MODEL) for name, problem in wrong.items() if problem]
 
     def _reranker(self) -> dict[str, str]:

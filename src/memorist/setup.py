@@ -44,6 +44,7 @@ class Setup:
     kinds: Mapping[str, Kind]
     actor: str
     rerank: str
+    reading: bool
     chat: str
     embed: Choice
     off_because: Callable[[], str | None]
@@ -89,6 +90,7 @@ def setup_for(
         kinds=here.kinds,
         actor=here.actor,
         rerank=here.rerank,
+        reading=here.reader == "on",
         chat=here.chat,
         embed=embedder(here.embed, asked=here.sources["embed"] != "default"),
         off_because=settings.off_because,

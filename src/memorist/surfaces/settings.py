@@ -65,6 +65,7 @@ class Settings:
     design: str
     embed: str
     rerank: str
+    reader: str  # "on" or "off": whether the small model judges what is worth keeping and what replaces what
     chat: str
     budget: int
     kinds: Mapping[str, Kind]
@@ -481,6 +482,7 @@ CHECKS: dict[str, Callable[[str, Any], Any]] = {
     "design": _design,
     "embed": lambda _, value: checked_name(value),
     "rerank": lambda _, value: checked_reranker(value),
+    "reader": lambda key, value: checks.one_of(value, key, ("on", "off")),
     "chat": lambda _, value: checked_chat(value),
     "budget": _tokens,
     "actor": one_line,
@@ -515,6 +517,7 @@ DEFAULTS = {
     "design": "balanced",
     "embed": DEFAULT,
     "rerank": "none",
+    "reader": "on",
     "chat": "none",
     "budget": 1500,
     "off": False,
