@@ -254,7 +254,7 @@ def test_what_is_used_together_is_tied_in_the_background(pair: Memory, monkeypat
 
     monkeypatch.setattr(afterwards, "strengthen", SimpleNamespace(credit=credit))
     use_together(pair, 1, 2)
-    [link] = pair.links(1)
+    [link] = [each for each in pair.links(1) if (each.evidence or "").startswith("used together")]
     assert (link.kind, seen) == ("relates_to", ["memorist upkeep"])
 
 

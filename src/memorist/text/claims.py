@@ -51,7 +51,7 @@ class Stance(NamedTuple):
 
 class Other(NamedTuple):
     """The values in which two texts differ. They may name what each text is about: if they are its first words (`leads`), or
-    numbers that end the subject (`counts`: invoice 12, invoice 13)."""
+    numbers that are part of a name (`counts`: invoice 12, shed 3)."""
 
     was: str
     now: str
@@ -124,8 +124,9 @@ def other_value(old: str, new: str) -> Other | None:
         return None
     if set(before) & set(after):  # they differ in two places: room 6 has 42 lamps, and room 7 has 49
         return None
+    short = start > 0 and was[start - 1] not in LITTLE | STATES and max(map(len, (*before, *after))) < 4
     subject = end > 0 and (len(set(was[:start]) - LITTLE) < 2 or was[-end] in STATES)
-    counts = subject and before[0].isdigit() and after[0].isdigit()
+    counts = before[0].isdigit() and after[0].isdigit() and (short or subject)
     return Other(" ".join(before), " ".join(after), start == 0, counts)
 
 
