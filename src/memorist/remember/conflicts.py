@@ -98,7 +98,7 @@ def between(old: str, new: str, corrects: bool = False, reading: bool = True) ->
         reason = f"another value: {_short(values.was)}, and {_short(values.now)}"
         if (values.leads or values.counts) and (verdict is None or verdict.both >= reader.DOUBT):
             return None
-        clear = corrects or (sure >= reader.SAME_FRAME and not values.counts)
+        clear = corrects or values.single or (sure >= reader.SAME_FRAME and not values.counts)
         return Clash("superseded" if clear else "ambiguous", "medium" if clear else "low", reason, clear)
     reason = f"it was stated anew: {_short(old)}"
     if sure >= reader.RETIRE or (corrects and sure >= reader.FLAG):
@@ -137,7 +137,11 @@ def _clashes(record: Record, changes: Changes) -> tuple[list[tuple[Record, Clash
     and those that it may well replace, with the probability, although that is not worth a flag."""
     if not may_be_disputed(record, changes):
         return [], []
-    others = list({old.id: old for old in (*_on_topic(record, changes), *_nearest(record, changes))}.values())
+    by_rule = (old for old in _on_topic(record, changes) if _is_ruled(old.text, record.text))
+    others = list({old.id: old for old in (*by_rule, *_nearest(record, changes))}.values())
+    frames = [old for old in others if claims.other_value(old.text, record.text)]
+    if len(frames) > 1:  # they stand beside one another already: a list, of which this is one more item
+        others = [old for old in others if old not in frames]
     for topic in stated(record.text):
         changes.claimed.setdefault(topic, []).append(record)
     found, newer, reading = [], [], changes.by.tools.reads
@@ -151,6 +155,10 @@ def _clashes(record: Record, changes: Changes) -> tuple[list[tuple[Record, Clash
             chance = reader.relations([(old.text, record.text)])[0].replaces
             newer += [(old, chance)] if chance >= reader.ORDER else []
     return sorted(found, key=lambda each: not each[1].clear)[:MOST_CLASHES], newer
+
+
+def _is_ruled(old: str, new: str) -> bool:
+    return claims.opposite(old, new) is not None or claims.other_value(old, new) is not None
 
 
 def may_be_disputed(record: Record, changes: Changes) -> bool:

@@ -39,6 +39,10 @@ NOW = frozenset(
     "now currently from today since instead again meanwhile actually already longer new newly anymore".split()
 )
 STATES = frozenset("is are was were has have had".split())  # the verb after a subject
+# What one has only one of at a time, by the two words before the value: the reader has met too few to be sure of these.
+SINGLE = frozenset(
+    zip("lives live works work works is is".split(), "in in at at for called named".split(), strict=True)
+)
 PERSONAL = frozenset("i i'm i've my me mine we our us".split())
 
 
@@ -57,6 +61,7 @@ class Other(NamedTuple):
     now: str
     leads: bool
     counts: bool = False
+    single: bool = False  # there can be only one at a time
 
 
 def stances(text: str) -> list[Stance]:
@@ -127,7 +132,7 @@ def other_value(old: str, new: str) -> Other | None:
     short = start > 0 and was[start - 1] not in LITTLE | STATES and max(map(len, (*before, *after))) < 4
     subject = end > 0 and (len(set(was[:start]) - LITTLE) < 2 or was[-end] in STATES)
     counts = before[0].isdigit() and after[0].isdigit() and (short or subject)
-    return Other(" ".join(before), " ".join(after), start == 0, counts)
+    return Other(" ".join(before), " ".join(after), start == 0, counts, tuple(was[max(0, start - 2) : start]) in SINGLE)
 
 
 @lru_cache(maxsize=1 << 11)
