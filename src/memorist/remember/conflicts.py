@@ -96,7 +96,11 @@ def between(old: str, new: str, corrects: bool = False, reading: bool = True) ->
     sure = 0.0 if verdict is None else verdict.replaces
     if values:
         reason = f"another value: {_short(values.was)}, and {_short(values.now)}"
-        if (values.leads or values.counts) and (verdict is None or verdict.both >= reader.DOUBT):
+        if values.leads or values.counts:
+            doubted = verdict is None or verdict.both >= reader.DOUBT
+        else:
+            doubted = verdict is not None and sure < reader.SOME and not (values.single or corrects)
+        if doubted:
             return None
         clear = corrects or values.single or (sure >= reader.SAME_FRAME and not values.counts)
         return Clash("superseded" if clear else "ambiguous", "medium" if clear else "low", reason, clear)
