@@ -234,7 +234,12 @@ def test_both_sides_of_an_open_conflict_are_shown_and_two_are_told_at_most(
     assert f"! [2] ({days[0]}, user) and [1] ({days[1]}, agent) contradict each other; verify" in context.text
     of(memory, "user").forget(str(new))
     assert "contradict" not in memory.context("which port has the gateway?", style=style).text
-    ids = [str(memory.remember(f"A rumour about the gateway's port, number {port}").id) for port in range(8080, 8086)]
+    rumours = (
+        "Ann heard something about the port of the gateway", "A port of the gateway was closed in spring",
+        "Guests complained to us about the gateway and its port", "The gateway has a blue light above its port",
+        "Nobody has ever seen the port of that gateway", "The port was painted when the gateway was new",
+    )  # fmt: skip
+    ids = [str(memory.remember(text).id) for text in rumours]
     for a, b in zip(ids[::2], ids[1::2], strict=True):
         memory.link(a, b, "contradicts")
     assert memory.context("port of the gateway", style=style, min_relevance=0).text.count("contradict each other") == 2

@@ -44,7 +44,7 @@ def test_a_file_can_say_lanes_and_budget_and_is_written_as_it_was_read(tmp_path:
 @pytest.mark.parametrize(
     ("text", "words"),
     [
-        ('lanes = ["attic"]', "lanes: there is no 'attic'; it is one of pinned, decisions, preferences"),
+        ('lanes = ["attic"]', "lanes: there is no 'attic'; it is one of pinned, standing, decisions"),
         ('lanes = ["recall", "recall"]', "lanes names recall twice"),
         ("[lane.recall]\nshare = nan", "lane.recall.share must be a number from 0 to 1"),
         ("[lane.recall]\nfloor = -1", "lane.recall.floor must be a whole number from 0 to 1,000,000"),

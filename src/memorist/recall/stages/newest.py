@@ -39,6 +39,8 @@ class NewestFirst:
     optional: bool = True
 
     def __call__(self, search: Search, tools: Tools) -> Search:
+        if search.judged:  # its choice stands
+            return search
         best = [hit for hit in ordered(search.hits)[: self.most] if _states(hit.record, tools)]
         links = _links(best, search, tools)
         best += _added(best, links, search, tools)
