@@ -76,7 +76,7 @@ def test_a_pipe_cannot_speak_in_every_prompt(shell: Shell) -> None:
     assert shell("remember", EVIL, kind="turn", role="user", pinned=True, scope="global").error in ("refused", "waits")
     assert shell("remember", EVIL, kind="convention", scope="global").error == "waits"
     assert EVIL not in shell("context", "what do I have to know?").text
-    assert shell.hook("claude-code", "start", source="startup") == ""
+    assert EVIL not in shell.hook("claude-code", "start", source="startup")
 
 
 @pytest.mark.covers("E1")

@@ -22,7 +22,7 @@ from memorist import checks
 from memorist.design import LANES, Check, Design, Lane, check_of
 from memorist.designs import DESIGNS, NAME
 from memorist.errors import Invalid
-from memorist.recall.stages import blend, gather, judge, keep, lessons, newest, triggered, weigh, words
+from memorist.recall.stages import blend, cascade, gather, judge, keep, lessons, newest, triggered, weigh, words
 from memorist.scoring import DECAYS, FACTORS
 from memorist.text import toml
 from memorist.text.visible import quoted
@@ -38,6 +38,7 @@ STAGES: Mapping[str, type] = {
     "drop_unlikely": keep.DropUnlikely, "drop_weak": keep.DropWeak, "keep_close": keep.KeepClose,
     "files": weigh.FileAffinity, "favour_kinds": weigh.FavourKinds, "favour_season": weigh.FavourSeason,
     "fade": weigh.Fade, "rerank": weigh.Rerank, "judge": judge.Judge, "keep_top": keep.KeepTop,
+    "cascade": cascade.Cascade,
     "drop_tail": keep.DropTail, "spread": keep.Spread, "say_once": keep.SayOnce, "one_voice": keep.OneVoice,
     "mark_conflicts": weigh.MarkConflicts, "newest_first": newest.NewestFirst, "triggered": triggered.Triggered,
     "keep_best": keep.KeepBest,

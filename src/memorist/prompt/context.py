@@ -121,7 +121,6 @@ class Wish:
     min_relevance: float | None = None  # what recall asks of a hit; then no lane asks for more
     agent: str | None = None
     shown: Callable[[Record], bool] = lambda record: False  # whether the prompt already has it
-    least: float = 0.0  # the score that the best memory needs; unlike `min_relevance` it changes nothing else
 
 
 def among(ids: Set[str]) -> Callable[[Record], bool]:
@@ -506,7 +505,7 @@ class Candidates:
         for item in items:
             is_summary = facts_first and item.record.kind in COURSES
             words = asked & set(terms(item.record.text)) if facts_first else asked
-            enough = item.weight >= max(lane.of_above * above, self.plan.wish.least if above == 0 else 0.0)
+            enough = item.weight >= lane.of_above * above
             if is_summary and lowest is not None:
                 enough = enough and not words <= words_of_facts
                 item = replace(item, weight=min(item.weight, lowest))

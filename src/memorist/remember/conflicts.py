@@ -199,7 +199,7 @@ def near_by_meaning(record: Record, changes: Changes) -> list[tuple[Record, floa
     [vector] = unpack(ahead.vectors[:1])
     where, cosines = everywhere(record.space), dict[int, float]()
     for generation in meaning.living():
-        if generation.model == embedder.name:
+        if (generation.model, generation.dimension) == (embedder.name, len(vector)):
             hits = changes.by.store.nearest(generation.id, vector, [shelf_of(record)], where, ALIKE_AT_MOST).hits
             cosines.update(hits)
     stored = changes.by.store.get(list(cosines), where) if cosines else []

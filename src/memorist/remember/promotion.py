@@ -32,6 +32,7 @@ from memorist.kinds import ARCHIVE, MEMORY
 from memorist.lazy import dataclass
 from memorist.noun import Noun, line
 from memorist.records import Draft, Origin, Outcome, Record, Report, Scope
+from memorist.redact import replaced
 from memorist.remember import consent, edit, gate
 from memorist.remember.authority import RANK, Held, least, users_word
 from memorist.remember.changes import Caller, same_texts
@@ -90,7 +91,7 @@ def keep_all(
 ) -> list[Outcome]:
     """Stores the findings of what one actor heard in a session, in one transaction, as unconfirmed candidates, in the order of
     the texts. In the mode `direct` they go to `home` itself, where any query finds them at once, and in the mode `propose` what
-    people and agents stated does; all else stays in the session until it is promoted."""
+    a person typed does; all else stays in the session until it is promoted."""
     if session is None:
         raise Invalid("session is missing: findings belong to the session they were found in, such as session='s1'")
     if not heard:
@@ -101,9 +102,18 @@ def keep_all(
     if not looks(home, by):
         return [Outcome("refused", f"findings are switched off for {project}; `/memory auto on` switches them on")]
     common = Draft("", scope=scope, session=session, doubtful=True)
-    found = [(draft, finder) for each in heard for draft, finder in _drafts(each, common, home, mode)]
-    outcomes = gate.admit_each(found, home, batch)
-    return [_also_by(draft.agent, outcome, by) for (draft, by), outcome in zip(found, outcomes, strict=True)]
+    found = [(draft, finder, each) for each in heard for draft, finder in _drafts(each, common, home, mode)]
+    outcomes = gate.admit_each([(draft, finder) for draft, finder, _ in found], home, batch)
+    return [
+        _also_by(draft.agent, _told(outcome, draft, each), finder)
+        for (draft, finder, each), outcome in zip(found, outcomes, strict=True)
+    ]
+
+
+def _told(outcome: Outcome, draft: Draft, heard: Overheard) -> Outcome:
+    """Tells of the secrets that were replaced before rules looked."""
+    told = replaced([heard.text], [draft.text, draft.snippet or ""]) if outcome else None
+    return replace(outcome, advice="; ".join(filter(None, (told, outcome.advice)))) if told else outcome
 
 
 def looks(home: str, by: Caller) -> bool:
@@ -127,7 +137,7 @@ def _drafts(heard: Overheard, common: Draft, home: str, mode: PromotionMode) -> 
         found = [each for each in rules if each.asked_for or not heard.read]
     for each in found:
         passed_on = mode == "direct" or (
-            mode == "propose" and (each.typed or (each.stated and heard.role == "assistant"))
+            mode == "propose" and each.typed and RANK[finder.access.origin] >= RANK["recorded"]
         )
         yield _filled(replace(said, scope=home) if passed_on else said, each, home), finder
 

@@ -112,7 +112,7 @@ def other_value(old: str, new: str) -> Other | None:
     """The values in which two texts differ that are the same but for one place.
 
     >>> other_value("The gateway listens on port 8080", "The gateway now listens on port 9090")
-    Other(was='8080', now='9090', leads=False, counts=False)
+    Other(was='8080', now='9090', leads=False, counts=False, single=False)
     """
     if max(len(old), len(new)) > LONGEST_CLAIM:
         return None

@@ -43,6 +43,9 @@ class Believed:
         return search.keeping(search.hits, dropped, note)
 
 
+WHOLE = 0.99  # of the words of a query: what holds them all is what was asked for
+
+
 @dataclass(frozen=True, slots=True)
 class Abstain:
     """Returns nothing if nothing here seems to be the answer: a wrong memory in a prompt is worse than none. Decided by the
@@ -57,7 +60,8 @@ class Abstain:
         memories = _is_memory(max(search.hits, key=lambda hit: hit.score), tools)
         below = bars["talk"] if not memories else bars["memories"] if self.below is None else self.below
         compared = any(signal.name == "meaning" for hit in search.hits for signal in hit.signals)
-        if search.chance >= below or not compared:
+        whole = search.terms and any(s.name == "words" and s.value >= WHOLE for hit in search.hits for s in hit.signals)
+        if search.chance >= below or whole or not compared:
             return search
         because = f"nothing here seems to answer this: the chance is {search.chance:.3g}, under {below:.3g}"
         return search.keeping((), {hit.record.id: because for hit in search.hits}).but(empty_because=because)

@@ -32,6 +32,8 @@ SUMMARIES = ("summary", "narrative")
 BEHIND = 0.01  # log-odds of a summary behind a shorter record that holds the same words of the query
 DAY = 86400.0
 
+FEWEST_ROWS = 50  # of a store that silence was fitted on: a smaller one is taken for as large
+
 
 class Scores:
     """The signals of all candidates of a query, and their sums."""
@@ -158,7 +160,10 @@ class Scores:
         """Signs of how well the query is answered here. In a large store, the best candidate may be good by chance."""
         ceiling, matched = self._yardstick.ceiling, sum(self._yardstick.weights.values()) * (K1 + 1)
         cosines = [cosine for number in numbers if (cosine := self.candidates[number].cosine) is not None]
-        best, size = max(self.sums[number] for number in numbers), math.log10(1 + self._yardstick.rows)
+        best, size = (
+            max(self.sums[number] for number in numbers),
+            math.log10(1 + max(FEWEST_ROWS, self._yardstick.rows)),
+        )
         return {
             "best": best,
             "cosine": max(cosines, default=USUAL_COSINE),

@@ -21,7 +21,7 @@ from memorist.memory import Memory
 from memorist.project import repository_root
 from memorist.prompt.context import Wish
 from memorist.prompt.modes import Profile
-from memorist.records import Record, memories
+from memorist.records import Record
 from memorist.remember import consent
 from memorist.scoring import TYPED
 from memorist.store import captures
@@ -41,13 +41,7 @@ COMPACTING = 5.0  # seconds of reading before a compaction; the rest is read lat
 HEAD_LINES, HEAD_BYTES = 50, 1 << 20  # lines of a transcript, and bytes of each, that are searched for its folder
 FEW = 3  # memories at a prompt, where probabilities are known (docs/why/0072)
 TURN_OVER = 0.5  # seconds of reading when the agent has answered
-START = (
-    Lane("pinned", 0.3),
-    Lane("standing", 0.6, ceiling=700),
-    Lane("summaries", 0.3, ceiling=250),
-    Lane("known", 1.0, ceiling=400),  # a young project fits as a whole
-)
-SURE = 0.8  # the chance that a memory at a prompt needs: nobody looks over it, and most prompts need none
+START = (Lane("pinned", 0.3), Lane("standing", 0.6, ceiling=700), Lane("summaries", 0.3, ceiling=250))
 BEFORE_ALL = datetime.min.replace(tzinfo=UTC)
 HELPER = " helper"  # behind the agent's name, in what is noted as told to its helpers
 ENDS = re.compile(r"[.!?…:;\]。！？]+(?=\s|$)|[。！？]|\n")  # of a sentence or a mark before it
@@ -208,15 +202,13 @@ def _told(memory: Memory, call: _Call) -> str:
     kinds = [kind.name for kind in memory._tools.kinds.values() if kind.layer == MEMORY and kind.recalled]
     wanted = replace(wish, query=prompt, kinds=[kind for kind in kinds if kind != "summary"])
     memory._writer.generations.catch_up_later(EMBEDDING)
-    if _knows_chances(memory.design):
-        wanted = replace(wanted, limit=FEW, least=SURE)
-    return memory._context(wanted).text
+    return memory._context(replace(wanted, limit=FEW if _knows_chances(memory.design) else None)).text
 
 
 def _waiting(memory: Memory, call: _Call) -> str:
     """One line about what waits for a person, at the start of a session."""
     waiting = len(consent.waiting(memory.access, memory._tools.store)) if call.moment == "start" else 0
-    return f"{memories(waiting)} wait for the user's confirmation: `memorist review`" if waiting else ""
+    return f"waiting for the user's confirmation: {waiting}; `memorist review` lists them" if waiting else ""
 
 
 def _captured(memory: Memory, call: _Call) -> None:
