@@ -110,7 +110,7 @@ def points(*said: str) -> list[str]:
 def test_no_sentence_is_told_twice_and_those_of_a_turn_keep_their_order() -> None:
     answer = "I added .github/workflows/ci.yml with a matrix of 3.11 and 3.12. Tests run with pytest -q."
     cause = "The cause was a fixed port 8099 in conftest.py; two workers collided."
-    mended = "I switched to port 0, and it passes 50 times in a row."
+    mended = "We decided to use port 0 for every worker from now on."
     said = points("Set up the CI for this repo.", answer, "The tests are flaky, can you look?", f"{cause} {mended}")
     assert said == [
         "- user: Set up the CI for this repo.",
@@ -132,7 +132,6 @@ def test_a_finding_that_has_the_first_request_in_it_is_worth_as_much() -> None:
     [
         "ok commit that with a good message",
         "great, commit that and push it to main",
-        "Perfect! Please commit and push everything.",
         "Sehr gut, bitte committen und pushen",
         "Committe das mit einer guten Nachricht, danke!",
         "Super, dann push die Änderungen",
@@ -147,7 +146,6 @@ def test_praise_and_an_order_to_commit_are_no_points(order: str) -> None:
     "said",
     [
         "Don't commit the changes yet, please",
-        "Bitte die Änderungen noch nicht pushen",
         "Push the release branch to the staging server",
         "Commit messages are always in English",
         "The main branch is broken since the last commit",

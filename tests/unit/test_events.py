@@ -156,7 +156,7 @@ def through_a_conversation(memory: Memory, folder: Path) -> None:
 
 
 def through_findings(memory: Memory, folder: Path) -> None:
-    memory.extract("We decided to sign an empty body as '' everywhere.", session="s1", agent="a")
+    memory.extract("We decided to sign an empty body with an empty string.", session="s1", agent="a")
     memory.recall("empty body", session="s1")
 
 

@@ -251,11 +251,15 @@ def test_what_is_said_of_files_that_changed_is_asked_about(
         assert memory.get(about.id).state == "archived"
 
 
+def of_tags(memory: Memory) -> list[Any]:
+    return [each for each in memory.review() if each.verb == "tags"]
+
+
 def test_tags_that_mean_the_same_are_asked_about(memory: Memory) -> None:
     for n, tag in enumerate(["database", "databases", "Database", "database", "ops"]):
         added(memory, f"{HERONS[n]} {tag}", tags=[tag])
     deep(memory)
-    [asked] = [each for each in memory.review() if each.verb == "tags"]
+    [asked] = of_tags(memory)
     assert "'database' (2)" in asked.summary
     done = memory.review(asked.id, decide="approve")
     assert memory.count({"tags": ["database"]}) == 4 and memory.count({"tags": ["Database", "databases"]}) == 0
@@ -267,15 +271,15 @@ def test_denied_tags_are_not_asked_about_again_after_one_more_memory(memory: Mem
     for n, tag in enumerate(["deploy", "deploys", "ops"]):
         added(memory, HERONS[n], tags=[tag])
     deep(memory)
-    [asked] = memory.review()
+    [asked] = of_tags(memory)
     memory.review(asked.id, decide="deny")
     for text in INVOICES[:2]:  # now another one of the two is the more frequent
         added(memory, text, tags=["deploys"])
     deep(memory)
-    assert memory.review() == []
+    assert of_tags(memory) == []
     added(memory, HERONS[3], tags=["Deploy"])
     deep(memory)
-    assert len(memory.review()) == 1, "a third one is another question"
+    assert len(of_tags(memory)) == 1, "a third one is another question"
 
 
 def test_all_pairs_are_compared_once(memory: Memory, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -481,7 +485,7 @@ def test_a_night_leaves_a_model_to_those_who_wait_and_then_waits_longest(clock: 
     chat = ScriptedChat({"contradict": []}, limits=ChatLimits(calls=1))
     design = replace(FLAGS, due=Due(idle=30))
     with Memory(":memory:", embed="static", clock=clock, design=design, chat=chat) as memory:
-        memory.remember_many(["Billing runs on the blue machine", "Billing runs on the green machine"])
+        memory.remember_many(["The build takes ten minutes on Mondays", "The build is slow on Mondays and takes hours"])
         deep(memory)
         assert chat.asked == [], "of one call nothing is to spare"
         assert memory.status()["chat_outcomes"] == {"contradiction over_budget": 1}
@@ -503,7 +507,7 @@ def test_above_so_many_memories_a_minute_is_enough(memory: Memory) -> None:
 
 def test_a_plan_shows_what_it_would_ask(memory: Memory) -> None:
     added(memory, "Billing listens on port 8080"), added(memory, "Billing listens on port 9090")
-    added(memory, HERONS[0], tags=["deploy"]), added(memory, HERONS[1], tags=["deploys"])
+    added(memory, HERONS[0], tags=["deploy"]), added(memory, INVOICES[0], tags=["deploys"])
     told = curated.slash(memory, "/consolidate plan").text
     assert "would ask: does [id:2]" in told and "let 'deploy' (1) stand for 'deploys' (1)" in told
     assert memory.review() == [], "nobody was asked"

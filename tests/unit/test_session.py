@@ -260,7 +260,7 @@ def test_a_users_session_stays_theirs_when_it_is_closed_finished_promoted_or_for
 
 
 def test_a_users_session_shows_its_own_notes_and_memories_in_its_context_and_window(memory: Memory) -> None:
-    memory.remember("Alex wants short answers about the salary", user="alex")
+    memory.remember("About the salary: short answers", user="alex")
     with memory.session("s2", user="alex", agent="coder") as session:
         session.turn("user", SALARY)
         memory.remember("The salary was checked by another agent", scope="session/s2", session="s2", agent="other")
@@ -460,7 +460,7 @@ def test_turns_are_read_once(memory: Memory) -> None:
     for _ in range(2):
         with memory.session("s1") as session:
             session.turn("user", DECISION)
-    [found] = memory.list({"scope": "session/s1"})
+    [found] = memory.list({"kind": "decision"})
     assert (found.text, found.counters.strength) == (DECISION, 1)  # said twice, and each was read once
 
 
@@ -583,7 +583,7 @@ def test_what_a_crash_left_open_is_ended_at_the_next_start(path: Path, other: Me
     clock.move(minutes=16)
     other.session("s3").close()
     assert other.sessions(state="open") == []
-    assert other.count({"kind": "summary"}) == 1 and other.count({"scope": "session/s1", "kind": "decision"}) == 1
+    assert other.count({"kind": "summary"}) == 1 and other.count({"kind": "decision"}) == 1
     assert other.audit().ok
 
 
@@ -1056,7 +1056,7 @@ def test_what_others_noted_since_its_last_turn_reaches_an_agent(design: str) -> 
         session.turn("assistant", "I am a")
         session.note("a note of a")
         session.note("the queue of b is full", agent="b")
-        memory.extract("We decided to drain the queue at midnight.", session="s1", agent="b")
+        memory.extract("error: the queue is drained at midnight", session="s1", agent="b")
         door(memory, "user").remember("the user wants it today", kind="note", scope="session/s1")
         shown = session.context("zeppelin", inject="core")
         bridge = shown.lanes["bridge"]
@@ -1064,7 +1064,7 @@ def test_what_others_noted_since_its_last_turn_reaches_an_agent(design: str) -> 
         texts = {hit.text for hit in shown.items}
         told = {"the user wants it today", "the queue of b is full"}
         if memory.design.promotion.mode != "direct":  # which keeps findings in the project
-            told.add("We decided to drain the queue at midnight.")
+            told.add("error: the queue is drained at midnight")
         assert told <= texts
         assert not {"an old note of b", "a note of a"} & texts
         session.turn("assistant", "I have seen it")
@@ -1104,7 +1104,7 @@ def test_what_came_in_is_kept_until_a_session_has_ended(first: Memory, other: Me
     assert first.count({"session": "inbox", "kind": "turn"}) == 1, "no session has read it"
     with first.session("inbox"):
         pass
-    assert first.count({"session": "inbox", "kind": "decision", "scope": "session/inbox"}) == 1
+    assert first.count({"session": "inbox", "kind": "decision"}) == 1
     wait(clock, first, 10)
     first.upkeep()
     assert first.count({"session": "inbox", "kind": "turn"}) == 0

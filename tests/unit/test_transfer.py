@@ -184,7 +184,7 @@ def test_an_export_holds_every_field_and_every_state_but_erased(memory: Memory) 
 
 
 def test_an_export_is_read_in_pages_and_follows_the_filter(memory: Memory) -> None:
-    memory.remember_many(f"memory number {number}" for number in range(1203))
+    memory.remember_many({"text": f"memory number {number}", "kind": "reasoning"} for number in range(1203))
     records = lines_of(memory)[1:-1]
     assert [line["number"] for line in records] == list(range(1, 1204))
     for where, numbers in (({"$gt": 1200}, [1201, 1202, 1203]), ({"$lte": 2}, [1, 2]), (7, [7])):

@@ -194,7 +194,9 @@ def test_a_memory_and_its_past_text_are_brought_back_together_or_not_at_all(memo
 
 def test_an_import_that_was_taken_back_can_be_made_again(memory: Memory, tmp_path: Path) -> None:
     with Memory(":memory:", project="atlas") as other:
-        other.remember_many([f"Stop {n} lies there" for n in range(5)])
+        other.remember_many(
+            ["Tea is green", "Bills go out in May", "The lift is slow", "Trains run late", "A lamp is broken"]
+        )
         (tmp_path / "all.jsonl").write_text("".join(export(other)))
     first = import_files(memory, [tmp_path / "all.jsonl"])
     memory.undo(first.batch)

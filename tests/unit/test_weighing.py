@@ -12,7 +12,9 @@ from memorist.session import close, weighing
 from memorist.store.nouns import TRIED
 from memorist.testing import MovableClock
 
-WISH = "Remember: the release manager is Dana."
+ERROR = "error: missing header body.h in module alpha"
+MENDED = f"$ make check\n{ERROR}\n$ make check\nall done, success"  # worth three points
+OTHER = "error: the table of bills is locked by a report"
 
 
 @pytest.fixture
@@ -21,7 +23,7 @@ def typed(memory: Memory) -> Memory:
     return memory.through(replace(memory.access, origin="recorded"))
 
 
-def cut_off(memory: Memory, monkeypatch: pytest.MonkeyPatch, session: str = "s1", said: str = WISH) -> None:
+def cut_off(memory: Memory, monkeypatch: pytest.MonkeyPatch, session: str = "s1", said: str = MENDED) -> None:
     """A session whose end has no time to weigh what was found in it."""
     with monkeypatch.context() as patch:
         patch.setattr(close, "WEIGHING", -1.0)
@@ -43,14 +45,14 @@ def test_upkeep_weighs_what_an_end_had_no_time_for(typed: Memory, monkeypatch: p
     assert sessions_report(typed, dry_run=True) == ["findings wait to be weighed (projects: 1)"]
     assert asked(typed) == []
     assert sessions_report(typed) == ["findings that waited were weighed"]
-    assert asked(typed) == ["the release manager is Dana."]
+    assert asked(typed) == [ERROR]
     assert sessions_report(typed) == []  # weighed once
 
 
 def test_the_next_session_that_is_opened_weighs_it_once(typed: Memory, monkeypatch: pytest.MonkeyPatch) -> None:
     cut_off(typed, monkeypatch)
     typed.session("s2").leave()
-    assert asked(typed) == ["the release manager is Dana."]
+    assert asked(typed) == [ERROR]
     assert sessions_report(typed) == []
 
 
@@ -60,7 +62,7 @@ def test_an_end_that_weighs_everything_leaves_nothing_of_earlier_ones(
     session = typed.session("s2")
     cut_off(typed, monkeypatch)
     session.close()
-    assert asked(typed) == ["the release manager is Dana."] and sessions_report(typed) == []
+    assert asked(typed) == [ERROR] and sessions_report(typed) == []
 
 
 def test_what_is_cut_off_again_waits_for_upkeep_and_costs_no_other_start(
@@ -76,21 +78,21 @@ def test_what_is_cut_off_again_waits_for_upkeep_and_costs_no_other_start(
         typed.session("s3").leave()
     assert asked(typed) == []
     typed.upkeep()
-    assert asked(typed) == ["the release manager is Dana."]
+    assert asked(typed) == [ERROR]
 
 
 def test_it_is_weighed_even_if_its_session_was_erased(
     typed: Memory, monkeypatch: pytest.MonkeyPatch, clock: MovableClock
 ) -> None:
     with typed.session("s0") as early:
-        early.turn("user", "We decided to use Postgres 16 for staging.")
-    cut_off(typed, monkeypatch, said="We decided to use Postgres 16 for staging.")
+        early.turn("user", ERROR)
+    cut_off(typed, monkeypatch, said=ERROR)
     [record] = [each for each in typed.sessions() if each.title == "s1"]
     owner = typed.through(replace(typed.access, origin="user"))
     owner.erase(record.id)
     assert typed.get(record.id).state == "erased"
     typed.upkeep()
-    assert asked(typed) == ["We decided to use Postgres 16 for staging."]
+    assert asked(typed) == [ERROR]
 
 
 def test_what_comes_while_it_is_weighed_is_not_taken_for_weighed(
@@ -109,14 +111,14 @@ def test_what_comes_while_it_is_weighed_is_not_taken_for_weighed(
         with monkeypatch.context() as patch:
             patch.setattr(close, "WEIGHING", -1.0)
             with typed.session("s2") as held:
-                held.turn("user", "Remember: staging is rebuilt on Mondays.")
+                held.turn("user", MENDED.replace(ERROR, OTHER))
         return done
 
     monkeypatch.setattr(promotion, "all_of", meanwhile)
     typed.upkeep()
-    assert asked(typed) == ["the release manager is Dana."]
+    assert asked(typed) == [ERROR]
     typed.upkeep()
-    assert "staging is rebuilt on Mondays." in asked(typed)
+    assert OTHER in asked(typed)
 
 
 def left(memory: Memory) -> list[Any]:
@@ -142,11 +144,11 @@ def test_a_project_that_has_another_name_by_then_is_weighed_once(
 ) -> None:
     cut_off(typed, monkeypatch)
     if how == "merge_project":
-        cut_off(zeus, monkeypatch, session="s2", said="Remember: staging is rebuilt on Mondays.")
+        cut_off(zeus, monkeypatch, session="s2", said=MENDED.replace(ERROR, OTHER))
     move(how, typed, zeus)
     assert sessions_report(zeus, dry_run=True) == ["findings wait to be weighed (projects: 1)"]
     assert sessions_report(zeus) == ["findings that waited were weighed"]
-    assert "the release manager is Dana." in asked(zeus)
+    assert ERROR in asked(zeus)
     assert left(zeus) == [] and sessions_report(zeus) == []
 
 
