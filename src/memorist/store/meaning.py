@@ -31,7 +31,7 @@ from memorist.models.embed import (
 )
 from memorist.patience import Patience
 from memorist.records import Record
-from memorist.redact import Redactor
+from memorist.redact import Redactor, nothing_but_marks
 from memorist.redact.own import NO_RULES, Own
 from memorist.store.index import CHUNKS, embedded_rows
 from memorist.store.nouns import Commit, Generation, Piece, Sealed, layer_of, parts
@@ -182,12 +182,15 @@ class Meaning:
     def _as_vectors(self, text: str, generations: Sequence[Generation]) -> "list[tuple[Generation, Floats]]":
         found: list[tuple[Generation, Floats]] = []
         made: dict[str, Floats] = {}
+        clean = self.redactor.redact(text)
+        if nothing_but_marks(clean):  # else a secret would find the memory that it was taken out of
+            return found
         for generation, embedder in self.readers(generations):
             if self._resting.get(embedder.name, 0) > time.monotonic():
                 continue
             try:
                 if embedder.name not in made:
-                    [made[embedder.name]] = checked(embedder, [self.redactor.redact(text)])
+                    [made[embedder.name]] = checked(embedder, [clean])
                 _must_be_one_size(generation, embedder)
                 found.append((generation, made[embedder.name]))
                 self.problem = None if embedder is self.own(embedder.name, generation.layers) else self.problem

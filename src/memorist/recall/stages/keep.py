@@ -43,7 +43,7 @@ class Believed:
         return search.keeping(search.hits, dropped, note)
 
 
-WHOLE = 0.99  # of the words of a query: what holds them all is what was asked for
+WHOLE = 0.3  # of the words of a query, all of which occur here: what holds so much is what was asked for
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,10 +60,13 @@ class Abstain:
         memories = _is_memory(max(search.hits, key=lambda hit: hit.score), tools)
         below = bars["talk"] if not memories else bars["memories"] if self.below is None else self.below
         compared = any(signal.name == "meaning" for hit in search.hits for signal in hit.signals)
-        whole = search.terms and any(s.name == "words" and s.value >= WHOLE for hit in search.hits for s in hit.signals)
+        words = [s.value for hit in search.hits for s in hit.signals if s.name == "words"]
+        whole = not search.yardstick.absent and max(words, default=0.0) >= WHOLE
         if search.chance >= below or whole or not compared:
             return search
-        because = f"nothing here seems to answer this: the chance is {search.chance:.3g}, under {below:.3g}"
+        places = next((n for n in range(3, 17) if round(search.chance, n) < round(below, n)), 17)
+        told = f"the chance is {search.chance:.{places}f}, under {below:.{places}f}"
+        because = f"nothing here seems to answer this: {told}"
         return search.keeping((), {hit.record.id: because for hit in search.hits}).but(empty_because=because)
 
 

@@ -126,6 +126,8 @@ def _may_replace(new: Record, old: Record) -> bool:
         return False
     if vouched_for(old) + held_up(old) > vouched_for(new) + held_up(new):
         return False
+    if old.counters.up - old.counters.down > new.counters.up - new.counters.down:
+        return False
     personal = is_personal(old.text) or is_personal(new.text)
     return not personal or old.provenance.speaker == new.provenance.speaker
 
