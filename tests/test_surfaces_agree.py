@@ -295,8 +295,8 @@ def test_what_is_written_through_one_door_is_there_for_all(doors: Doors) -> None
 
 def test_a_change_through_one_door_is_seen_by_all(doors: Doors) -> None:
     for name, door in doors.all.items():
-        number = doors.all["facade"]("remember", {"text": f"Crew of the {name} door"})["record"]["number"]
-        door("revise", {"id": number, "text": f"The crew of the {name} door is small"})
+        number = doors.all["facade"]("remember", {"text": f"Soup for the {name} table"})["record"]["number"]
+        door("revise", {"id": number, "text": f"The soup for the {name} table is cold"})
         door("pin", {"id": number})
         door("tag", {"id": number, "tags": ["crew"]})
         door("forget", {"id": number})

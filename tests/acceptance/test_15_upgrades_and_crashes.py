@@ -316,7 +316,7 @@ class Story:
         """Does it; the short number of the memory that it was about."""
         verb, number, word = act
         if verb == "remember":
-            record = memory.remember(f"The next stop is {word}").record
+            record = memory.remember(f"{word} came by today").record
             assert record
             return record.number
         if verb == "revise" and number not in self.forgotten:
@@ -330,7 +330,7 @@ class Story:
     def note(self, act: tuple[str, int, str], number: int) -> None:
         verb, _, word = act
         if verb == "remember":
-            self.texts[number] = f"The next stop is {word}"
+            self.texts[number] = f"{word} came by today"
         elif verb == "revise" and number not in self.forgotten:
             self.texts[number] = f"The train ends at {word}"
         elif verb == "tag":

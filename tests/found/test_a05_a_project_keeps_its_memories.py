@@ -427,7 +427,7 @@ def test_tasks_sessions_and_findings_move_with_their_project(at: Open, tmp_path:
     old = told(at, atlas)
     with at(atlas) as memory:
         memory.remember("The migration is half done", scope="task/42")
-        memory.extract("We decided to keep the logs for a week.", session="s1", role="user")
+        memory.extract("Traceback (most recent call last)\nValueError: bad key", session="s1", role="tool")
         findings = memory.count({"scope": "session/s1"})
         assert findings
     with Memory(tmp_path / "memory.db", project="other") as other:

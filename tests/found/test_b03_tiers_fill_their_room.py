@@ -67,7 +67,7 @@ def test_an_important_item_of_the_task_does_not_lose_to_trivial_ones(memory: Mem
 def crowded(memory: Memory) -> Memory:
     for scope in ("task/7", memory.home, "global"):
         memory.remember_many(
-            {"text": f"Deploy rule {n} of {scope}", "scope": scope, "kind": "pattern"} for n in range(80)
+            {"text": f"{n}. Deploy rule of {scope}", "scope": scope, "kind": "pattern"} for n in range(80)
         )
     return memory
 

@@ -22,7 +22,7 @@ def memory(clock: MovableClock) -> Memory:
 
 def test_near_twins_are_told_once(memory: Memory) -> None:
     memory.remember_many(WORDINGS)
-    memory.remember("Staging runs Postgres 15 on the old cluster")
+    memory.remember("Postgres backups of staging are made at midnight")
     question = "which Postgres is for staging?"
     assert len(memory.recall(question)) == 2 == len(memory.context(question).items)
     lost = [memory.why_not(number, question) for number in (1, 2, 3)]

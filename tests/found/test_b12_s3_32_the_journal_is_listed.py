@@ -74,7 +74,7 @@ def test_a_long_journal_is_read_in_pieces(memory: Memory, monkeypatch: pytest.Mo
     monkeypatch.setattr("memorist.recall.lookup.EVENTS_AT_ONCE", 3)
     for number in range(20):
         clock.move(hours=1)
-        memory.remember(f"The lamp number {number}", scope="global" if number % 5 == 0 else None)
+        memory.remember(f"Lamp {number}", kind="tool_output", scope="global" if number % 5 == 0 else None)
     assert [seq for seq, _ in said(memory.log())] == list(range(1, 21))
     assert [seq for seq, _ in said(memory.log(limit=7, after=4))] == list(range(14, 21))
     assert [seq for seq, _ in said(memory.log(scope="global"))] == [1, 6, 11, 16]

@@ -136,7 +136,7 @@ def test_clear_all_asks_with_a_danger_text(tmp_path: Path) -> None:
 def test_every_field_sorts_and_token_cost_filters(memory: Memory) -> None:
     items = Items(memory, "task/1")
     for n, source in enumerate(("user", "ci", "tool", "ci")):
-        text = "word " * (3 * n + 1) + str(n)
+        text = ("apple ", "stone ", "river ", "cloud ")[n] * (3 * n + 1) + str(n)
         stamp = (NOON + timedelta(hours=n)).isoformat()
         items.add(
             ContextItem(text, f"i{n}", ("code", "discovery", "note", "code")[n], source, stamp, importance=n / 10)

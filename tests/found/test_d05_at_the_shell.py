@@ -19,7 +19,7 @@ pytestmark = pytest.mark.covers("D2")
 
 
 def filled_with(cli: Cli, tmp_path: Path, number: int) -> None:
-    with Memory(tmp_path / "memory.db", project="atlas") as memory:
+    with Memory(tmp_path / "memory.db", project="atlas", embed="none") as memory:
         memory.remember_many(f"fact number {n}" for n in range(number))
 
 

@@ -164,7 +164,9 @@ def test_a_secret_in_a_damaged_line_is_not_repeated(brought: Callable[..., Impor
 
 
 def test_a_file_that_was_cut_says_so(memory: Memory, brought: Callable[..., Imported]) -> None:
-    memory.remember_many([f"memory number {number}" for number in range(3)])
+    memory.remember_many(
+        ["Rain fell over Oslo, number 0", "The keys hang by the door", "My sister plays chess, number 2"]
+    )
     whole = "".join(export(memory))
     cut = whole[: whole.index("number 2")]
     done = brought(cut)
