@@ -143,7 +143,7 @@ def _clashes(record: Record, changes: Changes) -> tuple[list[tuple[Record, Clash
         return [], []
     by_rule = (old for old in _on_topic(record, changes) if _is_ruled(old.text, record.text))
     others = list({old.id: old for old in (*by_rule, *_nearest(record, changes))}.values())
-    frames = [old for old in others if claims.other_value(old.text, record.text)]
+    frames = [old for old in others if claims.is_alike(old.text, record.text)]
     if len(frames) > 1:  # they stand beside one another already: a list, of which this is one more item
         others = [old for old in others if old not in frames]
     for topic in stated(record.text):

@@ -135,6 +135,11 @@ def other_value(old: str, new: str) -> Other | None:
     return Other(" ".join(before), " ".join(after), start == 0, counts, tuple(was[max(0, start - 2) : start]) in SINGLE)
 
 
+def is_alike(a: str, b: str) -> bool:
+    """Whether two texts are the same but for one value, or for their numbers."""
+    return other_value(a, b) is not None or re.sub(r"\d+", "0", a) == re.sub(r"\d+", "0", b)
+
+
 @lru_cache(maxsize=1 << 11)
 def _words(text: str) -> tuple[str, ...]:
     """The words of a text, without those that only say that it is so now."""
