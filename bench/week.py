@@ -23,10 +23,10 @@ from itertools import groupby
 from pathlib import Path
 from typing import Any
 
+from bench.quality import tokens as count_tokens
 from bench.speed import Measure, folder
 from bench.week_script import FOUR, SIX, Repository, Session, load, share, words
 from memorist import Memory
-from memorist.text.tokens import count_tokens
 
 GROUPS = {"six": ("six",), "four": ("open", "kept aside")}  # which halves each has
 CLIENT = "claude-code"

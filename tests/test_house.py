@@ -77,7 +77,7 @@ MOST_LINES = {
     "prompt": 1_500, "session": 3_300, "upkeep": 3_100, "designs and seeds": 2_700, "files": 7_000, "command line": 4_800,
     "coding agents": 3_300, "http": 3_500, "mcp": 2_400, "settings, client, async, verb table": 2_600, "testing": 1_500,
 }  # fmt: skip
-MOST_LINES_OF_TESTS = 66_000
+MOST_LINES_OF_TESTS = 66_900
 LONGEST_MODULE = 700
 
 

@@ -78,11 +78,12 @@ def test_what_was_acknowledged_over_http_survives_kill_9(tmp_path: Path) -> None
         for writer in writers:
             writer.join(LONG)
     with Memory(db, project="atlas") as memory:
-        stored = {record.text for record in memory.list(limit=1_000_000)}
+        everything = {"state": {"$in": ["active", "superseded"]}}
+        stored = {record.text for record in memory.list(everything, limit=1_000_000)}
         assert acknowledged and [text for text in acknowledged if text not in stored] == []
         assert memory.audit().ok and all(memory.doctor())
         for text in chance.sample(acknowledged, 5):
-            assert memory.recall(text, limit=1)[0].text == text
+            assert text in [hit.text for hit in memory.recall(text, limit=20, min_relevance=0)]
 
 
 @needs_fork

@@ -80,6 +80,7 @@ def test_environment_over_project_over_user_over_default(
         "design": str(clone / ".memorist.toml"),
         "embed": "default",
         "rerank": "default",
+        "reader": "default",
         "chat": "default",
         "budget": "MEMORIST_BUDGET",
         "actor": "default",

@@ -303,7 +303,7 @@ QUESTIONS = (
 @pytest.mark.parametrize("question", QUESTIONS, ids=lambda text: repr(text[:12]))
 def test_07_any_question_is_answered(two: Memory, question: str) -> None:
     assert two.recall(question) is not None
-    assert two.recall(f"{question[:100]} trains")[0].record.number == 1
+    assert two.recall(f"{question[:100]} trains", min_relevance=0)[0].record.number == 1
 
 
 DROP = "'; DROP TABLE memories; --"

@@ -148,7 +148,7 @@ def _clashes(record: Record, changes: Changes) -> tuple[list[tuple[Record, Clash
         others = [old for old in others if old not in frames]
     for topic in stated(record.text):
         changes.claimed.setdefault(topic, []).append(record)
-    found, newer, reading = [], [], changes.by.tools.reads
+    found, newer, reading = [], [], bool(others) and changes.by.tools.reads
     for old in others:
         if not may_meet(old, record, changes.now) or old.times.stated > record.times.stated:
             continue
@@ -182,7 +182,7 @@ def _on_topic(record: Record, changes: Changes) -> list[Record]:
 
 def _nearest(record: Record, changes: Changes) -> list[Record]:
     """The few nearest memories in meaning, pending or stored, that share a word or a number with it."""
-    if not changes.by.tools.reads or len(record.text) > claims.LONGEST_CLAIM:
+    if len(record.text) > claims.LONGEST_CLAIM:
         return []
     near = near_by_meaning(record, changes)
     words = set(telling_words(record.text))

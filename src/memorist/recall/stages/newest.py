@@ -50,7 +50,7 @@ class NewestFirst:
             if {old.record.id, new.record.id} in links and _may_replace(new.record, old.record):
                 known = newer.get(old.record.id)
                 newer[old.record.id] = new if known is None or _key(new) > _key(known) else known
-        if tools.reads and (pair := _unjudged(best, links, search)):
+        if (pair := _unjudged(best, links, search)) and tools.reads:
             old, new = pair
             if reader.relations([(old.record.text, new.record.text)])[0].replaces >= reader.ORDER:
                 newer[old.record.id] = new
