@@ -37,7 +37,8 @@ def keep_on(place: Path, first: int, after: Callable[[Lib, int], object] | None 
 def is_whole(lib: Lib) -> bool:
     audit = lib.call("audit")
     assert audit.ok, audit.problems
-    assert not [each for each in lib.call("doctor") if not each.ok]
+    # A kill may fall between an erasure and the wiping of its traces; the doctor says so, and how to end it.
+    assert not [each for each in lib.call("doctor") if not each.ok and each.check != "erasures"]
     return True
 
 
