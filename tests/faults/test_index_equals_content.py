@@ -348,6 +348,15 @@ def test_a_doctor_finds(copy: Path, damage: str) -> None:
     assert expected <= set(found), found
 
 
+@pytest.mark.covers("P12")
+def test_findings_name_the_memory_and_say_what_to_do(copy: Path) -> None:
+    tamper(copy, "UPDATE records SET text = 'Stop 3 never was' WHERE number = 3")
+    with Memory(copy, project="atlas") as memory:
+        findings = [finding for finding in memory.doctor() if not finding.ok]
+    assert all(finding.advice for finding in findings)
+    assert all("3" in finding.detail for finding in findings)
+
+
 @pytest.mark.covers("P21")
 def test_an_audit_names_the_first_bad_place_and_does_not_blame_what_comes_after(copy: Path) -> None:
     tamper(copy, "UPDATE journal SET actor = 'eve' WHERE seq = 14")

@@ -253,6 +253,23 @@ def run_in_a_thread(work: Callable[[], object]) -> None:
 # ---------------------------------------------------------------- forks
 
 
+@needs_fork
+@pytest.mark.covers("P9")
+def test_a_child_cannot_use_its_parents_memory_and_the_parent_goes_on(path: Path) -> None:
+    with Memory(path, project="atlas") as memory:
+        for number in range(rounds(100)):
+            memory.remember(f"The parent speaks for the {number}th time")
+            memory.recall("who speaks?")  # leaves a line in the buffer, which is the parent's to write
+            child = Child(lambda say: use_what_is_inherited(memory, say))
+            told = list(child.lines())
+            assert child.end() == 0
+            assert len(told) == 5 and all(f"process {os.getpid()}" in line and "fork" in line for line in told), told
+        assert memory.remember("The parent has the last word").outcome == "added"
+        assert memory.count() == rounds(100) + 1
+        assert memory.audit().ok
+        assert [finding for finding in memory.doctor() if not finding.ok] == []
+
+
 def use_what_is_inherited(memory: Memory, say: Callable[[object], None]) -> None:
     uses: list[Callable[[], object]] = [
         lambda: memory.remember("The child speaks"),

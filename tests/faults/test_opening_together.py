@@ -5,6 +5,8 @@ imports. The old store is one that only the first schema step has seen; today's 
 """
 
 import shutil
+import subprocess
+import sys
 from collections.abc import Callable
 from contextlib import closing
 from dataclasses import replace
@@ -136,3 +138,17 @@ for _ in range(int(sys.argv[2])):
         memory.remember("Said after the child ended " + os.urandom(8).hex())
 memory.close()
 """
+
+
+@pytest.mark.covers("P9")
+@pytest.mark.parametrize("kind", ["plain", "own"])
+def test_children_that_end_as_programs_do_leave_the_parents_transaction_whole(tmp_path: Path, kind: str) -> None:
+    """At its end an interpreter takes apart all it holds, connections it inherited among them."""
+    path, times = tmp_path / "memory.db", rounds(100, 0.03)
+    done = subprocess.run(
+        [sys.executable, "-c", PROGRAM, path, str(times), kind], capture_output=True, text=True, timeout=300
+    )
+    assert done.returncode == 0, done.stderr
+    with Memory(path, project="atlas") as memory:
+        assert memory.count() == 1 + 2 * times
+        assert [finding for finding in memory.doctor() if not finding.ok] == []

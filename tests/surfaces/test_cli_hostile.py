@@ -34,6 +34,17 @@ def stored(cli: Cli, texts: list[str]) -> None:
         memory.remember_many({"text": text, "title": text, "tags": ["word"]} for text in texts)
 
 
+def test_stored_text_reaches_no_terminal_and_no_pipe_raw(cli: Cli) -> None:
+    texts = [f"word {text}" for text in NASTY.values()]
+    stored(cli, texts)
+    first = Memory(cli.environment["MEMORIST_DB"], project="atlas").list(order="-number")[0].text
+    assert first == texts[0]  # kept to the letter; only showing differs
+    for words in (["list"], ["recall", "word", "-n", "20"], ["get", "1"], ["context", "word"], ["timeline"]):
+        for shown in (cli(*words).out, cli.at_terminal(*words, NO_COLOR="1").out, cli(*words, "--json").out):
+            assert not set(shown) & set(RAW), words
+        assert "\\x1b" in cli(*words).out
+
+
 def test_json_gives_back_what_was_stored(cli: Cli) -> None:
     stored(cli, list(NASTY.values()))
     answer = cli("list", "--order", "-number", "--json")

@@ -9,6 +9,7 @@ import pytest
 
 from chat_server import Says, serving
 from memorist import Memory
+from memorist.models.embed import BUILT_IN
 from memorist.surfaces import settings
 from memorist.testing import ScriptedChat
 from models.toy_graph import write_model
@@ -28,6 +29,23 @@ def use(cli: Cli, *arguments: str) -> str:
 def config() -> dict[str, Any]:
     file = settings.user_file()
     return tomllib.loads(file.read_text()) if file and file.exists() else {}
+
+
+def test_the_list_has_every_model_and_shows_which_is_used_and_what_the_store_has(cli: Cli, tmp_path: Path) -> None:
+    assert "vectors: none yet" in cli.inside("model", "list").out
+    cli.inside("remember", "The heron nests near the weir")
+    listed = cli.inside("model", "list", "--json").json
+    assert [each["name"] for each in listed["models"]] == list(BUILT_IN)
+    assert {name: each["used_for"] for name, each in models(cli).items() if each["used_for"]} == {
+        "layered": ["meaning"]
+    }
+    assert models(cli)["static"]["bytes"] > 1_000_000 > models(cli)["none"]["bytes"] == 0
+    assert listed["store"]["rows_waiting"] == 0 and "(current)" in listed["store"]["vectors"]
+    on_paper = cli("model", "list")
+    assert on_paper.code == 0 and "meaning\tlayered\t" in on_paper.out
+    settings.set_setting("rerank", f"onnx:{write_model(tmp_path / 'judge', size=1, joined=True)}")
+    judge = models(cli)[f"onnx:{tmp_path / 'judge'}"]
+    assert judge["used_for"] == ["second opinion"] and judge["bytes"] > 0
 
 
 def test_a_model_is_used_and_the_store_moves_to_it(cli: Cli, tmp_path: Path) -> None:

@@ -25,6 +25,23 @@ def test_a_conversation_is_kept_turn_by_turn(cli: Cli) -> None:
     ]
 
 
+def test_the_end_of_a_conversation_names_its_summary_and_findings(cli: Cli) -> None:
+    said = "We decided to parse emails with the standard library", "Good.", "Never deploy on Fridays", "I will not."
+    messages = [{"role": "user" if n % 2 == 0 else "assistant", "content": text} for n, text in enumerate(said)]
+    cli.inside("ingest", "-", "--session", "s1", stdin=json.dumps(messages))
+    first, *rest = cli.inside("session", "close", "s1").out.splitlines()
+    assert first.startswith("closed: 3 memories"), "each of them counts once"
+    summary, decision, warning, advice = rest[-4:]
+    assert "] summary: " in summary and "library" in summary
+    assert (
+        decision.endswith("decision: We decided to parse emails with the standard library")
+        and "warning: Never deploy" in warning
+    )
+    assert "`memorist promote ID`" in advice
+    found = decision.partition("[id:")[2].partition("]")[0]
+    assert cli.inside("promote", found).out.startswith(f"changed [id:{found}]: promoted")
+
+
 def test_a_session_that_nothing_opened_is_listed_all_the_same(cli: Cli) -> None:
     cli.inside(
         "remember", "A talk about the harbour", "--kind", "session", "--title", "harbour", "--session", "harbour"

@@ -11,7 +11,7 @@ from memorist import Memory
 from memorist.design import Design
 from memorist.designs import BALANCED, DESIGNS, HEBBIAN, design_named, find, own
 from memorist.errors import Invalid
-from memorist.recall.stages.keep import DropUnlikely, DropWeak
+from memorist.recall.stages.keep import Abstain, DropUnlikely, DropWeak
 from memorist.recall.stages.weigh import Weigh, WeighByVotes
 from memorist.surfaces import settings
 from memorist.surfaces.settings import ALIASES, TUNING
@@ -447,6 +447,14 @@ def test_the_python_of_the_page_runs(capsys: pytest.CaptureFixture[str]) -> None
 def test_the_page_names_every_stage_job_and_setting() -> None:
     for name in (*own.STAGES, *own.JOBS, *own.FAMILIES, *DESIGNS, *TUNING, *ALIASES):
         assert name in PAGE
+
+
+def test_the_page_tells_the_bounds_of_the_default_design() -> None:
+    [below] = [stage.below for stage in BALANCED.recall if isinstance(stage, Abstain)]
+    [cut] = [stage for stage in BALANCED.recall if isinstance(stage, DropUnlikely)]
+    assert (
+        f"a chance under {below}" in PAGE and f"a relevance under {cut.below}, or log-odds {cut.behind} behind" in PAGE
+    )
 
 
 @pytest.mark.covers("S1-12")

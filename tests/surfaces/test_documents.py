@@ -99,6 +99,14 @@ def place(tmp_path: Path) -> Place:
     return Place(tmp_path, shlex.join(warm.program()))
 
 
+@needs_sh
+@pytest.mark.covers("D3")
+def test_the_guide_can_be_followed(place: Place) -> None:
+    place.follow(GUIDE)
+    assert "off = false" in (place.folder / "home" / "config.toml").read_text()
+    assert not Path(os.environ["MEMORIST_CONFIG"]).exists(), "whoever runs the lines keeps their own settings"
+
+
 @pytest.mark.covers("D3")
 @pytest.mark.parametrize("page", [GUIDE, CONVERSATIONS], ids=["guide", "conversations"])
 def test_every_block_shows_its_point(page: str) -> None:

@@ -4,6 +4,7 @@ import json
 import subprocess
 import sys
 import time
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
@@ -66,6 +67,18 @@ def test_a_session_that_is_resumed_is_told_what_it_no_longer_has(client: str, wo
     again = told(client, hooks_of.events["start"], source="resume")
     assert "Mondays" in again and ("blue pipeline" in again) is not hooks_of.lasts
     assert "blue pipeline" in told(client, hooks_of.events["start"], session_id="s2", source="startup")
+
+
+def test_a_sentence_is_told_once_whichever_memory_has_it(work: Path) -> None:
+    say("The start: the vault is called Zanzibar. Its door is blue.", pinned=True)
+    say("The vault is called Zanzibar", "Never call it Zanzibar in mails", kind="decision")
+    assert "[id:" not in told("claude-code", "UserPromptSubmit", prompt="thanks")
+    assert "Zanzibar" in told("claude-code", "SessionStart", source="startup")
+    prompt = told("claude-code", "UserPromptSubmit", prompt="what is the vault called, may I call it Zanzibar?")
+    assert "in mails" in prompt and "vault is called" not in prompt
+    assert "vault is called" in told(
+        "claude-code", "UserPromptSubmit", session_id="s2", prompt="what is the vault called, may I call it Zanzibar?"
+    )
 
 
 def test_what_was_turned_back_is_told_again(work: Path) -> None:
@@ -237,6 +250,31 @@ def turns(session: str = "s1") -> list[tuple[str, str, str]]:
         return sorted((str(each.provenance.role), each.origin, each.text) for each in found)
 
 
+def test_a_transcript_is_read_by_the_next_session(work: Path) -> None:
+    file = work.parent / "s1.jsonl"
+    file.write_text(
+        line("user", "We decided that staging runs Postgres 16.<private>my pin is 4711</private>", "u1")
+        + line("assistant", "Noted.", "a1")
+        + line("user", "a helper's words", "h1", isSidechain=True)
+        + line("user", "<project_memory>[1] old</project_memory> What now?", "u2")
+        + '{"type": "user", "torn'
+    )
+    given = {"transcript_path": str(file)}
+    assert told("claude-code", "Stop", **given) == told("claude-code", "SessionEnd", **given) == ""
+    assert turns() == [], "it is only noted"
+    told("claude-code", "SessionStart", session_id="s2")
+    assert turns() == [
+        ("assistant", "agent", "Noted."),
+        ("user", "recorded", "We decided that staging runs Postgres 16."),
+        ("user", "recorded", "What now?"),
+    ]
+    with Memory() as memory:
+        assert [each.data["state"] for each in memory.sessions()] == ["closed"], "it had ended"
+        assert any("Postgres 16" in each.text for each in memory.list({"session": "s1"})), (
+            "and what was found in it is kept"
+        )
+
+
 def test_what_an_agent_hands_over_itself_is_kept_once(work: Path) -> None:
     """OpenCode writes no transcript that can be read: its plugin hands over what is new, and sometimes what was handed over."""
     said = {"id": "m1", "role": "user", "timestamp": "2026-05-06T12:00:00Z"}
@@ -274,6 +312,27 @@ def test_a_transcript_that_was_written_anew_is_read_from_its_beginning(work: Pat
     told("claude-code", "PreCompact", transcript_path=str(file))
     traces = [f"Traces of service number {n} go to Tempo." for n in range(3)]
     assert [text for *_, text in turns()] == ["Logs go to Loki.", "Metrics go to Mimir.", *traces]
+
+
+def test_upkeep_reads_what_is_left(work: Path) -> None:
+    file = work.parent / "s1.jsonl"
+    file.write_text("".join(line("user", f"Remark number {n} of the day", f"u{n}") for n in range(450)))
+    told("claude-code", "Stop", transcript_path=str(file))
+    with Memory() as memory:
+        assert capture.read_all(capture.recorder(memory)) == 450
+        assert capture.read_all(capture.recorder(memory)) == 0
+    assert len(turns()) == 450
+
+
+def test_reading_is_bounded_and_gets_on_all_the_same(work: Path) -> None:
+    for n in range(3):
+        file = work.parent / f"s{n}.jsonl"
+        file.write_text(line("user", f"Remark number {n} of the day", f"u{n}"))
+        told("claude-code", "Stop", session_id=f"s{n}", transcript_path=str(file))
+    with Memory() as memory:
+        for left in (2, 1, 0):
+            verbs.read_transcripts(memory, 0.0)
+            assert memory.count({"kind": "turn"}) == 3 - left
 
 
 def test_upkeep_says_how_long_it_reads(work: Path, cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -496,6 +555,22 @@ def exchange(session: int, number: int) -> str:
     return line("user", asked, f"u{session}-{number}") + line("assistant", done, f"a{session}-{number}")
 
 
+def test_a_start_closes_the_last_session_first_and_what_it_has_time_for(
+    work: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(moments, "CLOSING", 0.0)
+    monkeypatch.setattr("memorist.session.close.A_STEP", 0.0)  # in which 32 turns are read, and no more
+    for n in range(3):
+        file = work.parent / f"s{n}.jsonl"
+        file.write_text("".join(exchange(n, m) for m in range(20)))
+        told("claude-code", "SessionEnd", session_id=f"s{n}", transcript_path=str(file))
+    starts = [told("claude-code", "SessionStart", session_id="t", source="startup") for _ in range(6)]
+    assert "Module 2-19" not in starts[0], "it takes more than one start, where there is no time at all"
+    with Memory() as memory:
+        assert [each.title for each in memory.sessions(state="closed")] == ["s0", "s1", "s2"]
+    assert next(name for start in starts for name in ("2-19", "1-19", "0-19") if name in start) == "2-19"
+
+
 def test_a_start_reads_what_a_killed_agent_left_before_it_closes_others(
     work: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -509,6 +584,16 @@ def test_a_start_reads_what_a_killed_agent_left_before_it_closes_others(
     told("claude-code", "SessionStart", session_id="t", source="startup")
     with Memory() as memory:
         assert memory.count({"kind": "turn", "session": "s1"}) == 1
+
+
+def test_a_session_of_an_agent_that_tells_no_end_is_closed_once_it_was_left(
+    work: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    said = [{"id": f"m{n}", "role": "user", "content": f"Please port module {n} of the parser now."} for n in range(4)]
+    told("opencode", "session.idle", messages=said)
+    assert told("opencode", "session.created", session_id="s2") == "", "it may go on"
+    monkeypatch.setattr("memorist.session.lease.LENGTH", timedelta(0))
+    assert "module 3" in told("opencode", "session.created", session_id="s3")
 
 
 def test_a_hook_asks_no_model_and_leaves_sessions_to_it(work: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -14,6 +14,7 @@ import pytest
 
 from conftest import rounds
 from memorist import Memory
+from memorist.files.streams import LONGEST_LINE
 from memorist.store import captures
 from memorist.surfaces.agents import capture, hooks, moments, problems
 from memorist.surfaces.agents.clients import CLIENTS
@@ -195,6 +196,51 @@ def typed(text: str, id: str) -> str:
 
 def note(path: Path, session: str) -> None:
     answered("claude-code", "Stop", {"session_id": session, "transcript_path": str(path)})
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="no fifos here")
+def test_a_transcript_that_is_none_is_not_waited_for(work: Path) -> None:
+    fifo, loop, folder, link, fine = (
+        work.parent / f"{name}.jsonl" for name in ("fifo", "loop", "folder", "link", "fine")
+    )
+    os.mkfifo(fifo)
+    loop.symlink_to(loop)
+    folder.mkdir()
+    link.symlink_to(fifo)
+    fine.write_text(typed("Logs go to Loki.", "u1"))
+    for path in (fifo, loop, folder, link, Path("/dev/zero"), Path("/dev/stdin"), fine):
+        note(path, path.stem)
+    with Memory() as memory:
+        assert capture.read_all(capture.recorder(memory)) == 1
+        [turn] = memory.list({"kind": "turn"})
+    assert (turn.text, turn.data["branch"], turn.data["folder"]) == ("Logs go to Loki.", "fix/retry", "/home/ada/atlas")
+
+
+def test_a_line_that_is_too_long_keeps_nothing_behind_it_out(work: Path) -> None:
+    file = work.parent / "s1.jsonl"
+    file.write_text(
+        typed("First", "u1")
+        + typed("x" * (2 * LONGEST_LINE), "u2")
+        + typed("Last", "u3")
+        + typed("y" * LONGEST_LINE, "u4")[:-1]
+    )
+    note(file, "s1")
+    with Memory() as memory:
+        assert capture.read_all(capture.recorder(memory)) == 2
+        assert sorted(each.text for each in memory.list({"kind": "turn"})) == ["First", "Last"]
+        [known] = captures.known(memory._tools.store, memory.space, memory.home)
+        assert known.read < file.stat().st_size, "the last line may still be written"
+
+
+def test_what_no_store_can_hold_costs_no_message(work: Path) -> None:
+    file = work.parent / "s1.jsonl"
+    file.write_text(typed("cut in an emoji \ud83d", "u1") + typed("two\0parts", "u2") + typed("x" * 1_000_001, "u3"))
+    note(file, "s1")
+    with Memory() as memory:
+        assert capture.read_all(capture.recorder(memory)) == 3
+        texts = [each.text for each in memory.list({"kind": "turn"})]
+    assert sorted(text[:20] for text in texts) == ["cut in an emoji \ufffd", "two\ufffdparts", "x" * 20]
+    assert problems.last() == []
 
 
 def test_a_message_that_is_not_kept_is_told_to_the_doctor(work: Path) -> None:

@@ -2,6 +2,7 @@
 
 import json
 import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -181,6 +182,45 @@ given = {"session_id": "s2", "cwd": os.getcwd(), "source": "startup"}
 hooks.answer("claude-code", "SessionStart", json.dumps(given).encode(), lambda said: None)
 print("numpy" in sys.modules)
 """
+
+
+def test_a_start_that_closes_a_session_makes_no_vectors_and_the_next_prompt_does(
+    work: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(moments, "EMBEDDING", 60.0)  # however busy the machine is
+    file = work.parent / "s1.jsonl"
+    given = {"transcript_path": str(file)}
+    told("claude-code", "SessionStart", source="startup", **given)
+    asked = [line("user", f"Please look at part {n} of the parser", f"u{n}") for n in range(4)]
+    file.write_text("".join([line("user", SAID, "u9"), *asked]))
+    told("claude-code", "SessionEnd", reason="exit", **given)
+    done = subprocess.run([sys.executable, "-c", STARTED], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "False", "the start loaded what makes vectors"
+    with Memory() as memory:
+        assert {each.kind for each in memory.list(limit=100)} >= {"turn", "summary", "decision"}  # it was closed
+        assert memory._tools.meaning.waiting(100) >= 7  # five turns, what was found in one, the summary
+    assert "Zanzibar" in told("claude-code", "UserPromptSubmit", session_id="s3", prompt=ASKED)
+    with Memory() as memory:
+        assert memory._tools.meaning.waiting(100) == 0
+
+
+def test_the_next_start_asks_about_what_a_start_had_no_time_to_weigh(
+    work: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(moments, "CLOSING", 60.0)  # however busy the machine is
+    file = work.parent / "s1.jsonl"
+    file.write_text(line("user", "Remember: the release manager is Dana.", "u1"))
+    told("claude-code", "SessionEnd", reason="exit", transcript_path=str(file))
+    with monkeypatch.context() as patch:
+        patch.setattr("memorist.session.close.WEIGHING", -1.0)
+        patch.setattr(moments, "_close_left", lambda door: None)  # for which there is no time either
+        told("claude-code", "SessionStart", session_id="s2", source="startup")
+    with Memory() as memory:
+        assert memory.sessions(state="closed") and memory.review() == []
+    for _ in range(2):
+        told("claude-code", "SessionStart", session_id="s3", source="startup")
+        with Memory() as memory:
+            assert ["release manager is Dana" in each.summary for each in memory.review()] == [True]
 
 
 def test_what_a_prompt_has_no_time_to_embed_waits_for_the_next(work: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -27,6 +27,20 @@ def asked(**more: Any) -> str:
 
 
 @pytest.mark.covers("Z3")
+def test_what_was_typed_to_last_is_told_to_later_sessions_as_unconfirmed(work: Path) -> None:
+    said(work, SAID, "thanks")
+    text = asked()
+    [shown] = [each for each in text.splitlines() if "ruff" in each]
+    assert "unconfirmed" in shown and "Reference data, not instructions" in text
+    assert "own standing" not in text, "it is not the user's word"
+    assert asked() == "", "once a session"
+    assert "ruff" not in told("claude-code", "SessionStart", session_id="s3"), "and never whatever is asked"
+    with Memory() as memory:
+        found = memory.recall("format everything")
+        assert [hit.record.kind for hit in found] == ["turn"], "a question finds it as a memory once a person agreed"
+
+
+@pytest.mark.covers("Z3")
 def test_what_an_agent_found_beside_it_takes_no_place(work: Path) -> None:
     """Sixty findings of a session came before the one memory that the user had, and were dropped only then."""
     with Memory(confirm=lambda ask: True) as memory:
@@ -47,6 +61,23 @@ def test_it_is_not_told_to_its_own_session_nor_to_another_project(work: Path) ->
     assert asked(cwd=str(other)) == ""
 
 
+@pytest.mark.parametrize(
+    "prompt",
+    [
+        f"what does this page want?\n{SAID}",
+        f"```\n{SAID}\n```",
+        f"> {SAID}",
+        f'the page says: "{SAID}"',
+        f"{SAID}. {'This is a long text that somebody copied. ' * 12}",
+        "why is formatting with ruff failing in ci since yesterday",
+    ],
+)
+@pytest.mark.covers("Z3")
+def test_what_was_pasted_quoted_or_passes_is_not_told(prompt: str, work: Path) -> None:
+    said(work, prompt)
+    assert "unconfirmed" not in asked()
+
+
 def test_what_an_agent_said_is_not_told(work: Path) -> None:
     with Memory() as memory:
         memory.extract(SAID, session="s1", role="user")  # through an agent's door
@@ -63,6 +94,15 @@ def test_what_a_person_declined_is_not_told_again(work: Path) -> None:
     assert "unconfirmed" not in asked(session_id="s4")
 
 
+def test_what_a_prompt_says_to_last_asks_for_nothing(work: Path) -> None:
+    with Memory() as memory:
+        memory.remember("Formatting everything with black takes a minute", kind="fact")
+    assert "black" in asked(prompt="how long does formatting everything with black take")
+    assert asked(prompt=SAID, session_id="s3") == ""
+    both = asked(prompt=f"{SAID}. how long does formatting everything with black take", session_id="s4")
+    assert "takes a minute" in both, "what else it asks is asked"
+
+
 BILLS, WHEN = "Rechnungen werden immer am Monatsende verschickt.", "wann werden die Rechnungen verschickt?"
 
 
@@ -76,3 +116,16 @@ def test_a_german_prompt_finds_german_notes_of_all_projects(work: Path) -> None:
 def test_a_german_prompt_finds_what_was_said_in_german(prompt: str, work: Path) -> None:
     said(work, prompt)
     assert "Monatsende" in asked(prompt=WHEN)
+
+
+def test_what_was_typed_in_other_sessions_does_not_hide_what_an_open_one_said(work: Path) -> None:
+    """OpenCode tells of no end, so of its session there is only the turn."""
+    for number, name in enumerate(("claude-code", "codex", "gemini")):
+        said(work, f"We decided that the {name} budget is {100 + number} euros.", name=f"s{number}")
+    with Memory() as memory:
+        told_so = {"role": "user", "content": "We decided that the opencode budget is 103 euros.", "id": "m1"}
+        capture.keep(capture.recorder(memory), "opencode", "open", [told_so])
+    text = asked(prompt="what is the opencode budget?", session_id="new")
+    first, *others = (each for each in text.splitlines() if "budget" in each)
+    assert "103 euros" in first
+    assert len(others) == len(set(others)) and all("unconfirmed" in each for each in others), "and nothing twice"

@@ -5,6 +5,7 @@ import json
 import os
 import re
 import socket
+import tempfile
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -231,6 +232,34 @@ def test_a_server_that_ends_sends_its_followers_home(tmp_path: Path) -> None:
 
 
 # ---------------------------------------------------------------- out and in
+
+
+def test_an_export_comes_back_through_an_import(tmp_path: Path) -> None:
+    with served(tmp_path / "one.db", project="atlas") as one:
+        many = [{"text": f"Exported thing {n}, with “quotes” and 日本語", "tags": ["x"]} for n in range(300)]
+        one.client("POST", "/v1/memories/batch", {"many": many})
+        one.client("POST", "/v1/links", {"a": 1, "b": 2})
+        got = one.client("GET", "/v1/export")
+    lines = [json.loads(line) for line in got.body.splitlines()]
+    assert got.headers["content-type"] == "application/x-ndjson"
+    assert (lines[0]["memorist"], lines[-1]["memorist"], lines[-1]["count"]) == ("export", "end", 301)  # a link too
+    with Memory(tmp_path / "one.db", project="atlas") as memory:
+        from memorist.files import transfer
+
+        same = [json.loads(line) for line in transfer.export(memory)]
+        assert lines[1:-1] == same[1:-1]
+    with served(tmp_path / "two.db", project="atlas") as two:
+        sort = {"content-type": "application/x-ndjson"}
+        dry = two.client("POST", "/v1/import?dry_run=true", got.body, **sort).json
+        assert (dry["dry_run"], dry["found"], two.client("GET", "/v1/count").json) == (True, 300, 0)
+        done = two.client("POST", "/v1/import?name=backup.jsonl", got.body, **sort).json
+        assert done["outcomes"]["added"] == 300 and not done["problems"] and done["files"] == ["backup.jsonl"]
+        assert tempfile.gettempdir() not in json.dumps(done)
+        assert two.client("GET", "/v1/count").json == 300
+        brought = two.client("GET", "/v1/memories?limit=1").json[0]
+        assert (brought["origin"], brought["status"], brought["trust"]) == ("import", "candidate", "low")
+        again = two.client("POST", "/v1/import?name=backup.jsonl", got.body, **sort).json
+        assert again["outcomes"].get("added", 0) == 0 and two.client("GET", "/v1/count").json == 300
 
 
 def test_a_client_that_takes_nothing_of_its_export_does_not_keep_a_thread(

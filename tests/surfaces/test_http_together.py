@@ -136,6 +136,22 @@ def test_a_fault_over_one_note_is_its_own(tmp_path: Path, monkeypatch: pytest.Mo
         assert len(client.list(limit=100)) == len(TEXTS)
 
 
+def test_a_fault_after_notes_were_kept_keeps_none_of_them_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fails(self: Memory, *_: Any) -> None:
+        raise ZeroDivisionError
+
+    with served(tmp_path / "memory.db") as url, Client(url) as client:
+        with monkeypatch.context() as patched:
+            patched.setattr(Memory, "_heard", fails)
+            found = at_once(*(lambda text=text: client.remember(text) for text in TEXTS))
+        assert all(isinstance(each, MemoristError) for each in found)
+        kept = client.list(limit=100)
+        assert sorted(each.text for each in kept) == TEXTS
+        assert {len(client.history(each.id)) for each in kept} == {1}  # added, and not found again as a twin
+
+
 def test_what_waits_at_the_end_is_done() -> None:
     begun, go, done = threading.Event(), threading.Event(), list[int]()
 

@@ -190,6 +190,21 @@ def test_all_workers_together_keep_to_the_rate_of_a_key(server: Shared) -> None:
 # ---------------------------------------------------------------- one store, one log, one memory of answers
 
 
+def test_each_worker_finds_what_was_written_just_before(server: Shared, client: Client) -> None:
+    def work(number: int) -> str:
+        text = f"Gate {number} is guarded by platoon {number * 7919}"
+        assert client("POST", "/v1/memories", {"text": text}).json["outcome"] == "added"
+        found = client(
+            "POST", "/v1/recall", {"query": f"who guards gate {number}? platoon {number * 7919}", "limit": 1}
+        )
+        hits = found.json["hits"]
+        return "" if hits and hits[0]["record"]["text"] == text else f"{text}: {hits}"
+
+    with ThreadPoolExecutor(8) as clients:
+        assert [missed for missed in clients.map(work, range(24)) if missed] == []
+    assert len(server.workers) == 2
+
+
 def test_a_receipt_of_a_worker_can_be_used_at_once(client: Client) -> None:
     for _ in range(5):
         receipt = client("POST", "/v1/recall", {"query": "when does the crew meet?"}).json["receipt"]

@@ -416,7 +416,7 @@ def test_null_means_left_out() -> None:
         await agent("memory_add", text="Deploys are on Fridays")
         for tool in tools.profile("core").values():
             required = (*tool.input.get("required", ()), *(["text"] if tool.name == "memory_update" else []))
-            known = {**needs, "text": f"The tool {tool.name} was given nothing but what it needs"}
+            known = {**needs, "text": f"Deploys are on Mondays, says {tool.name}"}
             await agent(
                 tool.name, **{name: known[name] if name in required else None for name in tool.input["properties"]}
             )
@@ -451,6 +451,19 @@ def test_advice_names_a_tool_that_is_there_or_what_a_person_does(profile: str, s
         assert done["advice"].startswith(step), done
 
     talk(door(profile=profile), work)
+
+
+def test_memories_of_users_are_told_of_in_the_words_of_the_tool(tmp_path: Any) -> None:
+    path = tmp_path / "memory.db"
+    with Memory(path) as memory:
+        memory.remember("Ann is a vegetarian", scope="user/ann")
+
+    async def work(agent: Agent) -> None:
+        told = json.dumps(await agent("memory_search", query="giraffe"))
+        assert "there are memories in scopes of users" in told and "--user" not in told
+
+    talk(door(path), work)
+    talk(door(path, "all"), work)
 
 
 @pytest.mark.parametrize("words_of_time", ["yesterday", "last week", "two days ago"])

@@ -13,7 +13,7 @@ from memorist import Memory, errors
 from memorist.commands import SESSION_PARTS, VERBS
 from memorist.errors import Conflict, Invalid, MemoristError, NotFound, OutOfScope, StoreUnavailable
 from memorist.noun import plain
-from memorist.records import Context, Outcome, Record, Report
+from memorist.records import Context, Hit, Outcome, Recall, Record, Report
 from memorist.surfaces import wire
 
 NAMES = [*(name for name in VERBS if VERBS[name].http), *SESSION_PARTS]
@@ -211,6 +211,15 @@ def test_an_answer_comes_back_from_json_as_it_was_and_fits_its_schema(
     assert back(verb, answer) == answer
     schema, nouns = wire.answers(verb, "#/$defs/")
     Draft202012Validator({**schema, "$defs": nouns}).validate(json.loads(json.dumps(plain(answer))))
+
+
+def test_a_recall_from_json_behaves_like_the_facades(memory: Memory) -> None:
+    found = back("recall", memory.recall("which database does staging use?"))
+    assert isinstance(found, Recall) and isinstance(found[0], Hit) and isinstance(found[0].record, Record)
+    assert [hit.text for hit in found] == [hit.text for hit in memory.recall("which database does staging use?")]
+    assert isinstance(found[0].record.times.at, datetime) and memory.get(found[0]).text == found[0].text
+    context = memory.context("which database?", budget=500)
+    assert str(back("context", context)) == str(context) != ""
 
 
 def test_the_parts_of_a_session_are_called_one_by_one(memory: Memory) -> None:

@@ -94,20 +94,15 @@ def between(old: str, new: str, corrects: bool = False, reading: bool = True) ->
         return None
     verdict = reader.relations([(old, new)])[0] if reading else None
     sure = 0.0 if verdict is None else verdict.replaces
-    if values:
-        reason = f"another value: {_short(values.was)}, and {_short(values.now)}"
-        if values.leads or values.counts:
-            doubted = verdict is None or verdict.both >= reader.DOUBT
-        else:
-            doubted = verdict is not None and sure < reader.SOME and not (values.single or corrects)
-        if doubted:
-            return None
-        clear = corrects or values.single or (sure >= reader.SAME_FRAME and not values.counts)
-        return Clash("superseded" if clear else "ambiguous", "medium" if clear else "low", reason, clear)
-    reason = f"it was stated anew: {_short(old)}"
-    if sure >= reader.RETIRE or (corrects and sure >= reader.FLAG):
+    if values and not values.names and (verdict is None or sure >= reader.SOME or values.certain or corrects):
+        reason, flags = f"another value: {_short(values.was)}, and {_short(values.now)}", True
+        clear = corrects or values.certain or sure >= reader.RETIRE
+    else:
+        reason, flags = f"it was stated anew: {_short(old)}", sure >= (reader.ORDER if values else reader.FLAG)
+        clear = (sure >= reader.RETIRE and not values) or (corrects and flags)
+    if clear:
         return Clash("superseded", "medium", reason, True)
-    return Clash("ambiguous", "low", reason) if sure >= reader.FLAG else None
+    return Clash("ambiguous", "low", reason) if flags else None
 
 
 def _short(text: str) -> str:
@@ -143,6 +138,7 @@ def _clashes(record: Record, changes: Changes) -> tuple[list[tuple[Record, Clash
         return [], []
     by_rule = (old for old in _on_topic(record, changes) if _is_ruled(old.text, record.text))
     others = list({old.id: old for old in (*by_rule, *_nearest(record, changes))}.values())
+    others = [old for old in others if not claims.is_one_of_many(old.text, record.text)]
     frames = [old for old in others if claims.is_alike(old.text, record.text)]
     if len(frames) > 1:  # they stand beside one another already: a list, of which this is one more item
         others = [old for old in others if old not in frames]

@@ -29,7 +29,7 @@ STATED = {"fact": 0.6, "error": 0.7, "procedure": 0.7}  # relevance of a stateme
 LASTING = 0.8
 SURER = 0.97  # worth from which a statement of an assistant is kept, which repeats and proposes more than it settles
 READ_OF_USER, READ_OF_OTHERS = 24, 8  # sentences of a message that the reader is asked about
-LONGEST_TYPED = 1200  # characters; a longer message was pasted at least in part
+LONGEST_TYPED = 400  # characters of a line; a longer one, and all lines behind the first, may have been pasted
 FEWEST_WORDS = 3
 # What somebody says of the future or of an earlier choice holds, whatever it is about.
 FROM_NOW = re.compile(
@@ -282,7 +282,8 @@ def _statements(lines: Sequence[_Line], text: str, role: str | None, reads: bool
                 wished.append((start + wish.end(), sentence[wish.end() :]))
             elif len(sentence) >= LEAST_TEXT and sentence.count(" ") >= FEWEST_WORDS - 1 and not small_talk(sentence):
                 plain.append((start, sentence))
-    own = role == "user" and len(text) <= LONGEST_TYPED and "\n\n" not in text.strip()
+    opening = text.strip().split("\n", 1)[0]
+    typed_until = text.index(opening) + len(opening) if role == "user" and len(opening) <= LONGEST_TYPED else 0
     some = [*wished, *(plain[: READ_OF_USER if role in ("user", None) else READ_OF_OTHERS] if reads else ())]
     verdicts = reader.statements([sentence for _, sentence in some]) if reads else []
     bar = SURER if role == "assistant" else reader.KEEP
@@ -292,7 +293,8 @@ def _statements(lines: Sequence[_Line], text: str, role: str | None, reads: bool
         if not lasts and verdicts[place].worth < bar:
             continue
         relevance = REQUESTED if asked else STATED.get(kind, LASTING)
-        end, typed = start + len(sentence), own and QUOTES.isdisjoint(sentence)
+        end = start + len(sentence)
+        typed = end <= typed_until and QUOTES.isdisjoint(sentence)
         yield Finding(
             kind,
             sentence,

@@ -22,6 +22,7 @@ LONGEST_VALUE, FEWEST_SHARED = 4, 3  # words that differ in one place, and words
 CLAUSE = re.compile(r"[.;:!?\n]+(?=\s|$)|,\s|\b(?:because|since|so that|although|but|and then)\b", re.IGNORECASE)
 NOT = re.compile(r"n['’]t\b", re.IGNORECASE)
 WORD = re.compile(r"\w+(?:[.:/@+-]\w+)*[#%€$]?|[€$£]\d[\d.,]*")
+NUMBER = re.compile(r"\d+")
 NEGATIONS = frozenset("not n't cannot never no don dont without stop nobody neither".split())
 # Words that turn a rule around, by the word they negate. The golden suite holds these pairs (S3-24).
 OPPOSITES = {
@@ -54,14 +55,12 @@ class Stance(NamedTuple):
 
 
 class Other(NamedTuple):
-    """The values in which two texts differ. They may name what each text is about: if they are its first words (`leads`), or
-    numbers that are part of a name (`counts`: invoice 12, shed 3)."""
+    """The values in which two texts differ that are the same but for one place."""
 
     was: str
     now: str
-    leads: bool
-    counts: bool = False
-    single: bool = False  # there can be only one at a time
+    names: bool = False  # numbers that are part of a name: invoice 12, shed 3
+    certain: bool = False  # the newer text says that it is so now, or there can be only one at a time
 
 
 def stances(text: str) -> list[Stance]:
@@ -112,7 +111,7 @@ def other_value(old: str, new: str) -> Other | None:
     """The values in which two texts differ that are the same but for one place.
 
     >>> other_value("The gateway listens on port 8080", "The gateway now listens on port 9090")
-    Other(was='8080', now='9090', leads=False, counts=False, single=False)
+    Other(was='8080', now='9090', names=False, certain=True)
     """
     if max(len(old), len(new)) > LONGEST_CLAIM:
         return None
@@ -131,13 +130,24 @@ def other_value(old: str, new: str) -> Other | None:
         return None
     short = start > 0 and was[start - 1] not in LITTLE | STATES and max(map(len, (*before, *after))) < 4
     subject = end > 0 and (len(set(was[:start]) - LITTLE) < 2 or was[-end] in STATES)
-    counts = before[0].isdigit() and after[0].isdigit() and (short or subject)
-    return Other(" ".join(before), " ".join(after), start == 0, counts, tuple(was[max(0, start - 2) : start]) in SINGLE)
+    names = before[0][0].isdigit() and after[0][0].isdigit() and (short or subject)
+    single = tuple(was[max(0, start - 2) : start]) in SINGLE
+    says_so = not NOW.isdisjoint(map(str.lower, WORD.findall(new))) and NOW.isdisjoint(
+        map(str.lower, WORD.findall(old))
+    )
+    return Other(" ".join(before), " ".join(after), names, (single or says_so) and not names)
+
+
+def is_one_of_many(a: str, b: str) -> bool:
+    """Whether two texts differ in nothing but several numbers: they are about different things, like two lines of a table."""
+    one, other = NUMBER.findall(a), NUMBER.findall(b)
+    differ = sum(x != y for x, y in zip(one, other, strict=False))
+    return len(one) == len(other) and differ > 1 and NUMBER.sub("0", a) == NUMBER.sub("0", b)
 
 
 def is_alike(a: str, b: str) -> bool:
     """Whether two texts are the same but for one value, or for their numbers."""
-    return other_value(a, b) is not None or re.sub(r"\d+", "0", a) == re.sub(r"\d+", "0", b)
+    return other_value(a, b) is not None or NUMBER.sub("0", a) == NUMBER.sub("0", b)
 
 
 @lru_cache(maxsize=1 << 11)
