@@ -466,7 +466,7 @@ class MemoryMachine(RuleBasedStateMachine):
     @rule(query=TEXTS, search=st.sampled_from(["memory", "archive", "sessions"]), user=st.booleans())
     def recall(self, query: str, search: str, user: bool) -> None:
         self.clock.move(minutes=1)
-        answer = self.memory.recall(query, search=search, limit=100, user="ann" if user else None)
+        answer = self.memory.recall(query, search=search, limit=100, user="ann" if user else None, min_relevance=0)
         scopes = (PROJECT, "user/ann", "global") if user else (PROJECT, "global")
         layers = {"memory": MEMORY, "sessions": "turns"}
         words = set(terms(query))

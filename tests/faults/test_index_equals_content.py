@@ -354,7 +354,9 @@ def test_findings_name_the_memory_and_say_what_to_do(copy: Path) -> None:
     with Memory(copy, project="atlas") as memory:
         findings = [finding for finding in memory.doctor() if not finding.ok]
     assert all(finding.advice for finding in findings)
-    assert all("3" in finding.detail for finding in findings)
+    assert all(
+        "3" in finding.detail for finding in findings if finding.check != "topics"
+    )  # these are compared as a sum
 
 
 @pytest.mark.covers("P21")

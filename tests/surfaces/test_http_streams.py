@@ -242,7 +242,8 @@ def test_an_export_comes_back_through_an_import(tmp_path: Path) -> None:
         got = one.client("GET", "/v1/export")
     lines = [json.loads(line) for line in got.body.splitlines()]
     assert got.headers["content-type"] == "application/x-ndjson"
-    assert (lines[0]["memorist"], lines[-1]["memorist"], lines[-1]["count"]) == ("export", "end", 301)  # a link too
+    assert (lines[0]["memorist"], lines[-1]["memorist"], lines[-1]["count"]) == ("export", "end", len(lines) - 2)
+    assert sum("text" in line for line in lines) >= 300 < len(lines) - 2  # a link too
     with Memory(tmp_path / "one.db", project="atlas") as memory:
         from memorist.files import transfer
 

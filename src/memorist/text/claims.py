@@ -18,11 +18,12 @@ from memorist.text.words import terms
 LONGEST_CLAIM = 600  # characters; a longer text says too much to be contradicted as a whole
 MOST_CLAUSES, MOST_WORDS = 4, 16  # of a text, and of a clause: what is longer is told apart by its first words only
 LONGEST_VALUE, FEWEST_SHARED = 4, 3  # words that differ in one place, and words that are the same around them
+SUBJECT = 2  # the first words of a text say what it is about
 
 CLAUSE = re.compile(r"[.;:!?\n]+(?=\s|$)|,\s|\b(?:because|since|so that|although|but|and then)\b", re.IGNORECASE)
 NOT = re.compile(r"n['’]t\b", re.IGNORECASE)
 WORD = re.compile(r"\w+(?:[.:/@+-]\w+)*[#%€$]?|[€$£]\d[\d.,]*")
-NUMBER = re.compile(r"\d+")
+NUMBER = re.compile(r"\d+(?:[.,:]\d+)*")
 NEGATIONS = frozenset("not n't cannot never no don dont without stop nobody neither".split())
 # Words that turn a rule around, by the word they negate. The golden suite holds these pairs (S3-24).
 OPPOSITES = {
@@ -139,15 +140,18 @@ def other_value(old: str, new: str) -> Other | None:
 
 
 def is_one_of_many(a: str, b: str) -> bool:
-    """Whether two texts differ in nothing but several numbers: they are about different things, like two lines of a table."""
-    one, other = NUMBER.findall(a), NUMBER.findall(b)
-    differ = sum(x != y for x, y in zip(one, other, strict=False))
-    return len(one) == len(other) and differ > 1 and NUMBER.sub("0", a) == NUMBER.sub("0", b)
+    """Whether two texts differ in several numbers, or in their subjects and something else, and are the same otherwise: they are
+    about different things, like two lines of a table."""
+    one, other = WORD.findall(a.lower()), WORD.findall(b.lower())
+    differ = [place for place, (x, y) in enumerate(zip(one, other, strict=False)) if x != y]
+    if len(one) != len(other) or not 1 < len(differ) <= len(one) / 2:
+        return False
+    return differ[0] < SUBJECT or all(NUMBER.search(one[place]) and NUMBER.search(other[place]) for place in differ)
 
 
 def is_alike(a: str, b: str) -> bool:
     """Whether two texts are the same but for one value, or for their numbers."""
-    return other_value(a, b) is not None or NUMBER.sub("0", a) == NUMBER.sub("0", b)
+    return is_one_of_many(a, b) or other_value(a, b) is not None or NUMBER.sub("0", a) == NUMBER.sub("0", b)
 
 
 @lru_cache(maxsize=1 << 11)

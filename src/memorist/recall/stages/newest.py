@@ -19,10 +19,10 @@ from memorist.recall.stages.keep import not_believed, rescored
 from memorist.records import NEWER, Hit, Record, Signal
 from memorist.scoring import held_up, log_odds, vouched_for
 from memorist.store.where import Where
-from memorist.text.claims import LONGEST_CLAIM, is_personal
+from memorist.text.claims import LONGEST_CLAIM, is_alike, is_personal
 
-FIRST = 5  # hits, of which one pair may be judged now
-ALIKE = 0.5  # cosine of the static table from which a pair is worth the reader's time
+FIRST = 5  # hits, of which the first and one other may be judged now
+ALIKE = 0.3  # cosine of the static table from which a pair is worth the reader's time
 BEHIND = 0.999  # of the newer one's score: directly behind it
 
 
@@ -99,24 +99,28 @@ def _added(best: Sequence[Hit], links: Sequence[set[str]], search: Search, tools
 
 
 def _unjudged(best: Sequence[Hit], links: Sequence[set[str]], search: Search) -> tuple[Hit, Hit] | None:
-    """The likest pair of the first hits that no link speaks of, the older one of which stands first."""
+    """The first hit, and of the next ones the likest newer one, if no link speaks of the two. Texts that differ in one value only
+    were judged by rule when they were written."""
     from memorist.models.embed import StaticEmbedder
 
     some = [hit for hit in best[:FIRST] if len(hit.record.text) <= LONGEST_CLAIM]
-    pairs = [
-        (old, new)
-        for old, new in combinations(some, 2)
-        if _key(old) < _key(new)
-        and {old.record.id, new.record.id} not in links
-        and _may_replace(new.record, old.record)
-    ]
-    if not pairs or search.left() == 0:
+    if len(some) < 2 or some[0] is not best[0] or search.left() == 0:
         return None
-    vectors = StaticEmbedder().embed([hit.record.text for hit in some])
-    places = {hit.record.id: place for place, hit in enumerate(some)}
-    cosines = [float(vectors[places[old.record.id]] @ vectors[places[new.record.id]]) for old, new in pairs]
-    likest = max(range(len(pairs)), key=cosines.__getitem__)
-    return pairs[likest] if cosines[likest] >= ALIKE else None
+    old, *others = some
+    newer = [
+        hit
+        for hit in others
+        if _key(old) < _key(hit)
+        and {old.record.id, hit.record.id} not in links
+        and _may_replace(hit.record, old.record)
+        and not is_alike(old.record.text, hit.record.text)
+    ]
+    if not newer:
+        return None
+    vectors = StaticEmbedder().embed([old.record.text, *(hit.record.text for hit in newer)])
+    cosines = (vectors[1:] @ vectors[0]).tolist()
+    likest = max(range(len(newer)), key=cosines.__getitem__)
+    return (old, newer[likest]) if cosines[likest] >= ALIKE else None
 
 
 def _may_replace(new: Record, old: Record) -> bool:
