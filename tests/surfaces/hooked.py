@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from memorist import Memory
-from memorist.surfaces.agents import hooks
+from memorist.surfaces.agents import capture, hooks
 from memorist.surfaces.cli import hook
 
 
@@ -35,6 +35,12 @@ def say(*texts: str, **more: Any) -> None:
     with Memory(confirm=lambda ask: True) as memory:
         for text in texts:
             assert memory.remember(text, **more)
+
+
+def noted(transcript: Path, session: str = "s1", client: str = "claude-code") -> None:
+    """A transcript that is known and not read yet, as of an agent that was killed."""
+    with Memory() as memory:
+        capture.note(memory, client, session, transcript, ended=False)
 
 
 def answered(client: str, event: str, given: bytes | dict[str, Any]) -> list[str]:

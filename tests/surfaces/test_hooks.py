@@ -24,7 +24,7 @@ from memorist.surfaces.cli import sync, verbs
 from memorist.testing.chat import ScriptedChat
 from memorist.text.question import without_injected
 from surfaces.conftest import Cli
-from surfaces.hooked import answered, line, say, told
+from surfaces.hooked import answered, line, noted, say, told
 
 # ---------------------------------------------------------------- what is told
 
@@ -71,13 +71,13 @@ def test_a_session_that_is_resumed_is_told_what_it_no_longer_has(client: str, wo
 
 def test_a_sentence_is_told_once_whichever_memory_has_it(work: Path) -> None:
     say("The start: the vault is called Zanzibar. Its door is blue.", pinned=True)
-    say("The vault is called Zanzibar", "Never call it Zanzibar in mails", kind="decision")
+    say("The vault is called Zanzibar", "The vault Zanzibar has another name in mails")
     assert "[id:" not in told("claude-code", "UserPromptSubmit", prompt="thanks")
     assert "Zanzibar" in told("claude-code", "SessionStart", source="startup")
-    prompt = told("claude-code", "UserPromptSubmit", prompt="what is the vault called, may I call it Zanzibar?")
+    prompt = told("claude-code", "UserPromptSubmit", prompt="what is the vault Zanzibar called in mails?")
     assert "in mails" in prompt and "vault is called" not in prompt
     assert "vault is called" in told(
-        "claude-code", "UserPromptSubmit", session_id="s2", prompt="what is the vault called, may I call it Zanzibar?"
+        "claude-code", "UserPromptSubmit", session_id="s2", prompt="what is the vault Zanzibar called in mails?"
     )
 
 
@@ -250,7 +250,7 @@ def turns(session: str = "s1") -> list[tuple[str, str, str]]:
         return sorted((str(each.provenance.role), each.origin, each.text) for each in found)
 
 
-def test_a_transcript_is_read_by_the_next_session(work: Path) -> None:
+def test_a_transcript_is_read_when_the_agent_has_answered(work: Path) -> None:
     file = work.parent / "s1.jsonl"
     file.write_text(
         line("user", "We decided that staging runs Postgres 16.<private>my pin is 4711</private>", "u1")
@@ -261,7 +261,6 @@ def test_a_transcript_is_read_by_the_next_session(work: Path) -> None:
     )
     given = {"transcript_path": str(file)}
     assert told("claude-code", "Stop", **given) == told("claude-code", "SessionEnd", **given) == ""
-    assert turns() == [], "it is only noted"
     told("claude-code", "SessionStart", session_id="s2")
     assert turns() == [
         ("assistant", "agent", "Noted."),
@@ -317,7 +316,7 @@ def test_a_transcript_that_was_written_anew_is_read_from_its_beginning(work: Pat
 def test_upkeep_reads_what_is_left(work: Path) -> None:
     file = work.parent / "s1.jsonl"
     file.write_text("".join(line("user", f"Remark number {n} of the day", f"u{n}") for n in range(450)))
-    told("claude-code", "Stop", transcript_path=str(file))
+    noted(file)
     with Memory() as memory:
         assert capture.read_all(capture.recorder(memory)) == 450
         assert capture.read_all(capture.recorder(memory)) == 0
@@ -328,7 +327,7 @@ def test_reading_is_bounded_and_gets_on_all_the_same(work: Path) -> None:
     for n in range(3):
         file = work.parent / f"s{n}.jsonl"
         file.write_text(line("user", f"Remark number {n} of the day", f"u{n}"))
-        told("claude-code", "Stop", session_id=f"s{n}", transcript_path=str(file))
+        noted(file, f"s{n}")
     with Memory() as memory:
         for left in (2, 1, 0):
             verbs.read_transcripts(memory, 0.0)
@@ -593,7 +592,9 @@ def test_a_session_of_an_agent_that_tells_no_end_is_closed_once_it_was_left(
     told("opencode", "session.idle", messages=said)
     assert told("opencode", "session.created", session_id="s2") == "", "it may go on"
     monkeypatch.setattr("memorist.session.lease.LENGTH", timedelta(0))
-    assert "module 3" in told("opencode", "session.created", session_id="s3")
+    told("opencode", "session.created", session_id="s3")
+    with Memory() as memory:
+        assert [each.title for each in memory.sessions(state="closed")] == ["s1"]
 
 
 def test_a_hook_asks_no_model_and_leaves_sessions_to_it(work: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -19,7 +19,7 @@ from memorist.store import captures
 from memorist.surfaces.agents import capture, hooks, moments, problems
 from memorist.surfaces.agents.clients import CLIENTS
 from surfaces.conftest import PROGRAM, Cli
-from surfaces.hooked import answered, line, say
+from surfaces.hooked import answered, line, noted, say
 
 EVENTS = [(name, event) for name, each in CLIENTS.items() if each.hooks for event in each.hooks.events.values()]
 LONG = 60.0  # seconds after which something hangs
@@ -209,7 +209,7 @@ def test_a_transcript_that_is_none_is_not_waited_for(work: Path) -> None:
     link.symlink_to(fifo)
     fine.write_text(typed("Logs go to Loki.", "u1"))
     for path in (fifo, loop, folder, link, Path("/dev/zero"), Path("/dev/stdin"), fine):
-        note(path, path.stem)
+        noted(path, path.stem)
     with Memory() as memory:
         assert capture.read_all(capture.recorder(memory)) == 1
         [turn] = memory.list({"kind": "turn"})
@@ -224,7 +224,7 @@ def test_a_line_that_is_too_long_keeps_nothing_behind_it_out(work: Path) -> None
         + typed("Last", "u3")
         + typed("y" * LONGEST_LINE, "u4")[:-1]
     )
-    note(file, "s1")
+    noted(file)
     with Memory() as memory:
         assert capture.read_all(capture.recorder(memory)) == 2
         assert sorted(each.text for each in memory.list({"kind": "turn"})) == ["First", "Last"]
@@ -235,7 +235,7 @@ def test_a_line_that_is_too_long_keeps_nothing_behind_it_out(work: Path) -> None
 def test_what_no_store_can_hold_costs_no_message(work: Path) -> None:
     file = work.parent / "s1.jsonl"
     file.write_text(typed("cut in an emoji \ud83d", "u1") + typed("two\0parts", "u2") + typed("x" * 1_000_001, "u3"))
-    note(file, "s1")
+    noted(file)
     with Memory() as memory:
         assert capture.read_all(capture.recorder(memory)) == 3
         texts = [each.text for each in memory.list({"kind": "turn"})]

@@ -17,7 +17,7 @@ from memorist import Memory
 from memorist.files.importers import gemini
 from memorist.store import captures
 from memorist.surfaces.agents import capture
-from surfaces.hooked import line, told
+from surfaces.hooked import line, noted, told
 
 
 def known() -> captures.Capture:
@@ -53,7 +53,7 @@ def test_an_end_that_comes_while_its_transcript_is_read_closes_the_session(
 ) -> None:
     file = work.parent / "s1.jsonl"
     file.write_text(line("user", "Logs go to Loki.", "u1"))
-    told("claude-code", "Stop", transcript_path=str(file))
+    noted(file)
     meanwhile(monkeypatch, lambda: told("claude-code", "SessionEnd", transcript_path=str(file)))
     read()
     assert known().ended
@@ -67,8 +67,8 @@ def test_where_a_transcript_moves_while_it_is_read_all_of_it_is_read(
     old, new = work.parent / "old.jsonl", work.parent / "new.jsonl"
     old.write_text(line("user", "Logs go to Loki.", "u1"))
     new.write_text(line("user", "Metrics go to Mimir.", "u2"))
-    told("claude-code", "Stop", transcript_path=str(old))
-    meanwhile(monkeypatch, lambda: told("claude-code", "Stop", transcript_path=str(new)))
+    noted(old)
+    meanwhile(monkeypatch, lambda: noted(new))
     assert (read(), known().path, known().read) == (1, new, 0)
     assert (read(), known().read) == (1, new.stat().st_size)
 
@@ -97,7 +97,7 @@ def test_what_nobody_said_is_read_once(work: Path) -> None:
         for _ in range(5):
             log.write(json.dumps({"type": "progress", "data": "x" * capture.AT_LEAST}) + "\n")
         log.write(line("user", "Logs go to Loki.", "u1"))
-    told("claude-code", "Stop", transcript_path=str(file))
+    noted(file)
     assert [read(0.0) for _ in range(7)] == [0, 0, 0, 0, 0, 1, 0]
 
 
@@ -125,7 +125,7 @@ def test_reading_stops_behind_a_line_and_not_in_it(work: Path) -> None:
     calls = [{"id": f"c{n}", "name": "read", "args": {"path": f"file{n}"}} for n in range(capture.MESSAGES_AT_ONCE)]
     said = {"id": "m1", "timestamp": "2026-05-06T12:00:00Z", "type": "gemini", "content": "Noted.", "toolCalls": calls}
     file.write_text(json.dumps({"sessionId": "s1", "projectHash": "x"}) + "\n" + json.dumps(said) + "\n")
-    told("gemini", "AfterAgent", transcript_path=str(file))
+    noted(file, client="gemini")
     assert [read(0.0) for _ in range(2)] == [1 + 2 * len(calls), 0]
     with Memory() as memory:
         assert memory.count({"kind": "turn"}) == 1 + len(calls), "calls without a result"
@@ -143,7 +143,7 @@ def test_what_is_written_while_a_transcript_is_gone_through_is_read_later(
             log.write(json.dumps(said) + "\n")
 
     write(1)
-    told("gemini", "AfterAgent", transcript_path=str(file))
+    noted(file, client="gemini")
     replayed = gemini._replayed
     monkeypatch.setattr(gemini, "_replayed", lambda values: (replayed(values), write(2))[0])
     assert read() == 1
