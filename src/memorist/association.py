@@ -7,7 +7,6 @@ from memorist import checks, recall
 from memorist.conversation import Conversation
 from memorist.records import Hit, Link, LinkKind, Outcome, Record, Reference
 from memorist.remember.strengthen import UsedTogether
-from memorist.store.nouns import Shelf
 
 DEEPEST_WALK = 4  # steps; almost no weight is left beyond them
 
@@ -67,12 +66,7 @@ class Association(Conversation):
         usual = recall.scopes.scopes_of(recall.pipeline.Query(""), self.access, self._homes, self.design, caller.store)
         scopes = dict.fromkeys((*usual, *(record.scope for record in records)))
         layers = dict.fromkeys(caller.tools.kinds[kind].layer for kind in ("fact", *(each.kind for each in records)))
-        shelves = [
-            Shelf(self.access.space, scope, layer, home)
-            for scope in scopes
-            for home in self.access.homes_of(scope)
-            for layer in layers
-        ]
+        shelves = recall.scopes.shelves_in(scopes, layers, self.access)
         return recall.walk.Journey(manner, caller.where, shelves, caller.now(), caller.store)
 
     def _credit(self, receipt: str, ids: builtins.list[str], batch: str | None) -> None:

@@ -416,7 +416,12 @@ class Engine:
 
     def _note(self, answer: Recall, took: float, query: "Query", **more: Any) -> None:
         """Writes the line of the recall log and emits the event."""
-        line = recall.pipeline.receipt_for(answer, took, query.session, self.access, self._tools)
+        who, scores = self.access, tuple((hit.record.id, round(hit.score, 6)) for hit in answer)
+        asked = answer.query[:1000].encode("utf-8", "replace").decode()
+        line = Receipt(
+            answer.receipt, self._tools.clock(), who.space, asked, who.actor, who.surface, query.session, took, scores,
+            answer.empty_because, home=who.home,
+        )  # fmt: skip
         self._writer.note(replace(line, **more))
         self._slices.asked(query, answer, self.design, self.access)
         if more:  # a prompt's receipt must be in the log before the caller gets it
@@ -437,7 +442,7 @@ class Engine:
             return Context("", empty_because=str(off))
         asked = recall.pipeline
         query = asked.Query(
-            asked.text_of(wish.query), scope=wish.scope, user=wish.user, session=wish.session, kinds=wish.kinds,
+            wish.query, scope=wish.scope, user=wish.user, session=wish.session, kinds=wish.kinds,
             where=wish.where, files=wish.files, task=wish.task, min_relevance=wish.min_relevance,
         )  # fmt: skip
         scopes = recall.scopes.scopes_of(query, self.access, self._homes, self.design, caller.store)

@@ -529,7 +529,8 @@ class Memory(Association):
     def history(self, id: Reference) -> builtins.list[Event]:
         """The journal of the memory `id`, oldest first."""
         caller = self._caller
-        return recall.lookup.told(self._must_get(id), caller.store, caller.where)
+        wanted = recall.lookup.Wanted(record=self._must_get(id).id)
+        return recall.lookup.journal(wanted, None, caller.store, caller.where)
 
     def log(
         self,
@@ -553,19 +554,19 @@ class Memory(Association):
         before: the number of an event, for those that came before it · limit: how many at most
         """
         caller, limit = self._caller, checks.whole(limit, "limit", 1, 1_000_000)
+        last = checks.whole(0 if after is None else after, "after", 0, 1 << 53)
+        end = checks.whole(1 << 53 if before is None else before, "before", 0, 1 << 53)
         wanted = recall.lookup.Wanted(
             checks.moment(since, "since"), checks.moment(until, "until"), checks.optional_label(actor, "the actor"),
             checks.optional_label(surface, "the surface"), checks.labels(verbs, "verbs") if verbs else (),
             None if scope is None else self.access.must_read(scope, self.access.home_of(scope)),
+            None if id is None else self._must_get(id).id, range(last + 1, end),
         )  # fmt: skip
-        last = checks.whole(0 if after is None else after, "after", 0, 1 << 53)
-        end = checks.whole(1 << 53 if before is None else before, "before", 0, 1 << 53)
-        of = None if id is None else self._must_get(id)
-        return recall.lookup.journal(wanted, of, range(last + 1, end), limit, caller.store, caller.where)
+        return recall.lookup.journal(wanted, limit, caller.store, caller.where)
 
     def explain(self, /, query: str, **arguments: Any) -> Recall:
         """A recall that is not logged and counts nothing, for looking at its trace: `query` and `arguments` as in `recall`."""
-        return self._answer(recall.pipeline.Query.of(query, arguments))
+        return self._answer(recall.pipeline.Query(query, **arguments))
 
     def why_not(self, /, id: Reference, query: str, **arguments: Any) -> str:
         """Why the memory `id` is not among the hits: where it was lost, and the reason. `query` and `arguments` as in `recall`."""

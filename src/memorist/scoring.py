@@ -17,7 +17,7 @@ SAID_BY: Mapping[Origin, str] = {
     "user": "the user said it", "recorded": "a person typed it", "agent": "an agent said it", "tool": "a tool returned it",
     "web": "it stood on a page", "file": "it stands in a file", "import": "it was imported",
 }  # fmt: skip
-TYPED = "typed"  # data key of what rules found in a person's own words; in `reads`: those of earlier sessions too
+TYPED = "typed"  # data key of what rules found in a person's own words
 FOR, AGAINST = 3, 1  # points of a vote for a memory, and of one against it
 FURTHEST = 15  # the votes of a memory count at most this much, either way
 FAINTEST = 0.25  # age alone never lowers a memory's weight below this
@@ -40,11 +40,6 @@ def vouched_for(record: Record) -> bool:
 def held_up(record: Record) -> bool:
     """Whether its pin counts. A text can arrive with a pin, or talk an agent into setting one; neither verifies it."""
     return record.pinned and vouched_for(record)
-
-
-def typed(record: Record) -> bool:
-    """Whether rules found it in words that a person typed, and nobody has agreed to keep it yet."""
-    return record.data.get(TYPED) is True and record.origin == "recorded" and record.status == "candidate"
 
 
 def accesses(counters: Counters) -> int:

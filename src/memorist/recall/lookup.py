@@ -21,14 +21,23 @@ from memorist.text.visible import visible
 SHORTEST = 4  # characters of a partial id; shorter ones match too many
 ID_LENGTH = 27  # characters
 Place = tuple[str, str | None]  # a scope and its home
+MOVED = {"scope", "home"}  # what an event that moved a memory has changed
 
 
 def resolve(reference: str | int, store: Store, where: Where) -> Record:
     """The one memory that `reference` means; otherwise an error, which lists the candidates if there are several."""
     wanted = written(reference)
-    records = _candidates(wanted, store, where) if may_be_id(wanted) else []
+    records = store.get([wanted], where)
+    if not records and wanted.isdecimal():
+        records = store.find(where.also("number", "eq", int(wanted) if len(wanted) < 19 else 0), Order("number"), 1)
+    elif not records and len(wanted) >= SHORTEST:
+        begins = where.also("id", "gte", wanted).also(
+            "id", "lt", wanted + "\x7f"
+        )  # ids consist of letters and digits only
+        ends = where.also("id", "ends", wanted)
+        records = store.find(begins, Order("number"), 6) or store.find(ends, Order("number"), 6)
     if not records:
-        raise unknown(wanted)
+        raise _unknown(wanted)
     if len(records) > 1:
         names = "; ".join(f"{r.id} [id:{r.number}] {visible(r.text[:40])!r}" for r in records[:5])
         raise Ambiguous(f"{wanted!r} fits several memories: {names}; use more of the id, or the number")
@@ -36,30 +45,19 @@ def resolve(reference: str | int, store: Store, where: Where) -> Record:
 
 
 def written(reference: str | int) -> str:
-    """The reference in the form in which it is looked up: a number or (part of) an id, without the `[id:…]` around it."""
+    """The reference in the form in which it is looked up: a number or (part of) an id, without the `[id:…]` around it. An error
+    if it cannot be one."""
     try:
-        return str(reference).strip().lower().removeprefix("[").removeprefix("id:").removesuffix("]")
+        wanted = str(reference).strip().lower().removeprefix("[").removeprefix("id:").removesuffix("]")
     except ValueError:  # more digits than Python is willing to print
-        return ""
+        wanted = ""
+    if len(wanted) > ID_LENGTH or not (wanted.isascii() and wanted.isalnum()):
+        raise _unknown(wanted)
+    return wanted
 
 
-def may_be_id(wanted: str) -> bool:
-    """Whether this could be an id or part of one."""
-    return len(wanted) <= ID_LENGTH and wanted.isascii() and wanted.isalnum()
-
-
-def unknown(wanted: str) -> NotFound:
+def _unknown(wanted: str) -> NotFound:
     return NotFound(f"no memory {visible(wanted[:60])!r} is readable here; `list` shows what is")
-
-
-def _candidates(wanted: str, store: Store, where: Where) -> list[Record]:
-    exact = store.get([wanted], where)
-    if exact or not (wanted.isdecimal() or len(wanted) >= SHORTEST):
-        return exact
-    if wanted.isdecimal():
-        return store.find(where.also("number", "eq", int(wanted) if len(wanted) < 19 else 0), Order("number"), 1)
-    begins = where.also("id", "gte", wanted).also("id", "lt", wanted + "\x7f")  # ids consist of letters and digits only
-    return store.find(begins, Order("number"), 6) or store.find(where.also("id", "ends", wanted), Order("number"), 6)
 
 
 def when(around: Reference | date | None, find: Callable[[Reference], Record]) -> Moment | None:
@@ -96,6 +94,8 @@ class Wanted:
     surface: str | None = None
     verbs: tuple[str, ...] = ()
     scope: str | None = None  # where the memory lay at the time of the event
+    record: str | None = None  # the id of the memory
+    numbers: range = range(sys.maxsize)
 
     def fits(self, event: Event, place: Place) -> bool:
         return (
@@ -108,34 +108,37 @@ class Wanted:
         )
 
 
-def told(record: Record, store: Store, where: Where) -> list[Event]:
-    """The journal of one memory, oldest first, as far as this access may see it."""
-    return journal(Wanted(), record, range(sys.maxsize), None, store, where)
-
-
-def journal(
-    wanted: Wanted, of: Record | None, among: range, limit: int | None, store: Store, where: Where
-) -> list[Event]:
-    """The last `limit` wanted events that this access may see, oldest first: of one memory or of all, with numbers in `among`."""
+def journal(wanted: Wanted, limit: int | None, store: Store, where: Where) -> list[Event]:
+    """The last `limit` wanted events that this access may see, oldest first. Left out are what a link says about a memory that
+    may not be read, and the salt of a digest."""
     with store.moment():  # so that the memories and their events are read as of the same moment
-        newest_first = _read_backwards(wanted, None if of is None else of.id, among, store, where)
-        events = list(islice(newest_first, limit))[::-1]
+        events = list(islice(_read_backwards(wanted, store, where), limit))[::-1]
         others = {event.before["other"] for event in events if event.before and "other" in event.before}
         hidden = others - {record.id for record in store.get(list(others), where)} if others else others
-    return [_without_secrets(event, hidden) for event in events]
+    for place, event in enumerate(events):
+        told = None
+        if event.before is not None and event.before.get("other") not in hidden:
+            told = {name: value for name, value in event.before.items() if name != SALT}
+        events[place] = replace(event, before=told)
+    return events
 
 
-def _read_backwards(wanted: Wanted, record: str | None, among: range, store: Store, where: Where) -> Iterator[Event]:
+def _read_backwards(wanted: Wanted, store: Store, where: Where) -> Iterator[Event]:
     """All wanted events that this access may see, newest first.
 
     An event is left out if its memory lay where the access may not read at the time; the event that moved it to a readable
-    place is shown without its previous state. So events after `among` are read too if they are moves. Reading stops once a
-    whole batch is older than `since`: a clock may have been set back for a few events, but hardly for hundreds."""
+    place is shown without its previous state. So later events than the wanted ones are read too if they are moves. Reading
+    stops once a whole batch is older than `since`: a clock may have been set back for a few events, but hardly for hundreds."""
     may_read, places = where.access.may_read, dict[str, Place]()  # where each memory lay right after the event
-    head, before = store.head() if record is None else None, None
-    size = EVENTS_AT_ONCE if head is None else min(max(head.last + 1 - among.start, 0), EVENTS_AT_ONCE)
+    numbers, record, before = wanted.numbers, wanted.record, None
+    head = store.head() if record is None else None
+    size = EVENTS_AT_ONCE if head is None else min(max(head.last + 1 - numbers.start, 0), EVENTS_AT_ONCE)
     while events := store.journal(record=record, before=before, limit=size):
-        relevant = [event for event in reversed(events) if event.seq in among or _moves(event, among)]
+        relevant = [
+            event
+            for event in reversed(events)
+            if event.seq in numbers or (event.seq >= numbers.stop and MOVED & (event.before or {}).keys())
+        ]
         new = [id for id in dict.fromkeys(event.record for event in relevant) if id not in places]
         for each in store.get(new, everywhere(where.access.space)) if new else ():
             places[each.id] = each.scope, each.home
@@ -145,19 +148,8 @@ def _read_backwards(wanted: Wanted, record: str | None, among: range, store: Sto
             changed = event.before or {}
             earlier = changed.get("scope", place[0]), changed.get("home") or place[1]  # no home: nobody else owned it
             places[event.record] = earlier
-            if event.seq in among and may_read(*place) and wanted.fits(event, place):
+            if event.seq in numbers and may_read(*place) and wanted.fits(event, place):
                 yield event if may_read(*earlier) else replace(event, before=None)
         before = events[0].seq
-        if before <= among.start or (wanted.since and max(event.at for event in events) < wanted.since):
+        if before <= numbers.start or (wanted.since and max(event.at for event in events) < wanted.since):
             return
-
-
-def _moves(event: Event, among: range) -> bool:
-    return event.seq >= among.stop and event.before is not None and not {"scope", "home"}.isdisjoint(event.before)
-
-
-def _without_secrets(event: Event, hidden: set[str]) -> Event:
-    """The event without what a link says about a hidden memory, and without the salt of its digest."""
-    if event.before is None or event.before.get("other") in hidden:
-        return replace(event, before=None)
-    return replace(event, before={name: value for name, value in event.before.items() if name != SALT})

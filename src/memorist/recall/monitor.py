@@ -22,31 +22,28 @@ class Monitor:
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        self._times: deque[float] = deque(maxlen=WINDOW)
-        self._since: deque[float] | None = None  # times since hurrying began; None while it does not hurry
+        self._times: deque[float] = deque(maxlen=WINDOW)  # while it hurries, those since it began to
+        self._hurried = False
 
     @property
     def hurried(self) -> bool:
-        return self._since is not None
+        return self._hurried
 
     def note(self, ms: float) -> None:
         """Records how long one more recall took."""
         with self._lock:
-            if self._since is None:
-                self._times.append(ms)
-                if len(self._times) >= FEWEST and p95(self._times) > SLOW:
-                    self._since = deque(maxlen=GOOD)
-                return
-            self._since.append(ms)
-            if len(self._since) == GOOD and p95(self._since) < FAST:
-                self._times, self._since = deque(self._since, maxlen=WINDOW), None
+            self._times.append(ms)
+            if not self._hurried and len(self._times) >= FEWEST and p95(self._times) > SLOW:
+                self._hurried, self._times = True, deque(maxlen=GOOD)
+            elif self._hurried and len(self._times) == GOOD and p95(self._times) < FAST:
+                self._hurried, self._times = False, deque(self._times, maxlen=WINDOW)
 
     def shown(self, logged: Sequence[float] = ()) -> dict[str, Any]:
         """For the status. Before the first recall of a process it uses earlier times from the log."""
         with self._lock:
-            times = (self._times or logged[:WINDOW]) if self._since is None else self._since
+            times = self._times or (() if self._hurried else logged[:WINDOW])
             measured = f"95 % within {p95(times):.0f} ms, last {len(times)}" if times else "none yet"
-            if self._since is None:
+            if not self._hurried:
                 return {"recall": f"normal: {measured}"}
             return {"recall": f"hurried, with smaller pools, until {GOOD} recalls stay below {FAST:.0f} ms: {measured}"}
 

@@ -8,9 +8,9 @@ them, so the cost of a walk does not grow with the store.
 
 import math
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import field
 from datetime import datetime
 from heapq import nlargest
+from operator import attrgetter
 from typing import NamedTuple
 
 from memorist.lazy import dataclass
@@ -28,6 +28,7 @@ NAMES_READ = 2000  # characters of a text that are searched for names
 LABELS_AT_MOST = 8  # tags, files and names of one memory that lead to others
 WIDEST, LONGEST_PATH = 200, 6  # memories on the frontier of a path search, and its maximal steps
 RELATED = 0.01  # the score from which a memory counts as related
+PathStep = tuple[int, str, float]  # a memory, by what a path leads to it, and the weight of that
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,12 +65,14 @@ class Edge(NamedTuple):
     there: int
     name: str
     factor: float
-    fades: bool = False
-    tag: str | None = None  # that both memories must carry
+    tag: str | None = None  # that the other memory must have, and not just the tag's word
 
     @property
-    def score(self) -> float:
-        return self.here.score * self.factor
+    def rank(self) -> tuple[float, int]:
+        return self.here.score * self.factor, self.there
+
+    def leads_to(self, record: Record) -> bool:
+        return self.tag is None or self.tag in record.tags
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,30 +86,35 @@ class Journey:
     now: datetime
     store: Store
     apart: bool = False
-    best: dict[int, Reached] = field(default_factory=dict)
 
     def beginning(self, seeds: Iterable[tuple[Record, float]]) -> list[Reached]:
         """What is reached from these seeds, each with its score, best first; the seeds themselves are left out."""
         level = [Reached(record, score, ((f"from [id:{record.number}]", score),)) for record, score in seeds]
-        seen = {each.record.number for each in level}
+        seen, best = {each.record.number for each in level}, dict[int, Reached]()
         labelled = list(self.by_labels(level)) if self.manner.depth > 1 else []
         for step in range(self.manner.depth):
-            edges = {}
-            for edge in sorted([*self.by_links(level), *(labelled if step == 1 else ())], key=_rank):
-                if edge.there not in seen:
-                    edges[edge.there] = edge  # the best one stays
-            chosen = [edge.there for edge in nlargest(BEAM, edges.values(), key=_rank)]
-            steps = [self._follow(edges[record.number], record) for record in self.store.get(chosen, self.where)]
-            level = [each for each in steps if each]
-            self.best.update({each.record.number: each for each in level})
-        active = (each for each in self.best.values() if each.record.state == "active")
+            rising = sorted([*self.by_links(level), *(labelled if step == 1 else ())], key=attrgetter("rank"))
+            edges = {edge.there: edge for edge in rising if edge.there not in seen}  # the best one stays
+            chosen, level = nlargest(BEAM, edges.values(), key=attrgetter("rank")), []
+            for record in self.store.get([edge.there for edge in chosen], self.where):
+                edge, before = edges[record.number], best.get(record.number)
+                here = edge.here.record
+                if not edge.leads_to(record) or (self.apart and vouched_for(here) != vouched_for(record)):
+                    continue
+                factor = edge.factor * (bond(here, record, self.now) if edge.name == "relates_to" else 1.0)
+                score = edge.here.score * factor
+                if factor > 0 and (before is None or before.score < score):
+                    way = (*edge.here.way, (f"{edge.name} [id:{record.number}]", factor))
+                    best[record.number] = Reached(record, score, way)
+                    level.append(best[record.number])
+        active = (each for each in best.values() if each.record.state == "active")
         return sorted(active, key=lambda each: (-each.score, -each.record.number))
 
     def by_links(self, level: Sequence[Reached]) -> Iterator[Edge]:
         here = {each.record.number: each for each in level}
         for tie in self.store.neighbours(list(here), self.where, self.manner.fan):
             factor = self.manner.worth(tie.kind, tie.weight) * self.manner.decay * shared_out(tie.degree)
-            yield Edge(here[tie.here], tie.there, tie.kind, factor, fades=tie.kind == "relates_to")
+            yield Edge(here[tie.here], tie.there, tie.kind, factor)
 
     def by_labels(self, level: Sequence[Reached]) -> Iterator[Edge]:
         labels = [(each, label) for each in level for label in labels_of(each.record)]
@@ -116,27 +124,7 @@ class Journey:
             others = [number for number in holders.get(label.term, ()) if number != here.record.number]
             weight = self.manner.tags if label.tag else self.manner.names
             factor = (weight * self.manner.decay) ** 2 * shared_out(len(others))
-            yield from (Edge(here, number, label.name, factor, tag=label.tag) for number in others)
-
-    def _follow(self, edge: Edge, record: Record) -> Reached | None:
-        """The record as reached by this edge; None if the edge does not lead to it or a better one did before."""
-        here, before = edge.here, self.best.get(record.number)
-        if not leads_to(record, edge) or (self.apart and vouched_for(here.record) != vouched_for(record)):
-            return None
-        factor = edge.factor * (bond(here.record, record, self.now) if edge.fades else 1.0)
-        score = here.score * factor
-        if factor <= 0 or (before is not None and before.score >= score):
-            return None
-        return Reached(record, score, (*here.way, (f"{edge.name} [id:{record.number}]", factor)))
-
-
-def _rank(edge: Edge) -> tuple[float, int]:
-    return edge.score, edge.there
-
-
-def leads_to(record: Record, edge: Edge) -> bool:
-    """Whether the record has the tag by which it was found, not just the tag's word."""
-    return edge.tag is None or edge.tag in record.tags
+            yield from (Edge(here, number, label.name, factor, label.tag) for number in others)
 
 
 def shared_out(degree: int) -> float:
@@ -173,36 +161,29 @@ def related(record: Record, limit: int, walk: Journey) -> list[Hit]:
 def path(a: Record, b: Record, walk: Journey) -> list[Hit]:
     """The memories from `a` to `b`, each with the step that leads to it; empty if no short chain connects them. It searches
     from both ends, since a superseded memory only leads to the newer one."""
-    start = None, "", 1.0
-    sides: tuple[dict[int, tuple[int | None, str, float]], ...] = {a.number: start}, {b.number: start}
+    # By number, the steps that lead from `a` up to a memory, and those that lead from it on to `b`.
+    ahead: dict[int, tuple[PathStep, ...]] = {a.number: ((a.number, "", 1.0),)}
+    behind: dict[int, tuple[PathStep, ...]] = {b.number: ()}
     frontiers, steps = [[a.number], [b.number]], 0
-    while (met := next(filter(sides[1].__contains__, sides[0]), None)) is None:
+    while (met := next((number for number in ahead if number in behind), None)) is None:
         if steps == LONGEST_PATH:
             return []
         side, steps = min((0, 1), key=lambda side: len(frontiers[side]) or math.inf), steps + 1
-        frontiers[side] = _widen(frontiers[side], sides[side], walk)
-    chain: list[tuple[int, str, float]] = []
-    number: int | None = met
-    while number is not None:
-        before, name, weight = sides[0][number]
-        chain.insert(0, (number, name, weight))
-        number = before
-    number, name, weight = sides[1][met]
-    while number is not None:  # from the other end, each step leads the opposite way
-        chain.append((number, name, weight))
-        number, name, weight = sides[1][number]
+        chains = behind if side else ahead
+        level = [Reached(record, 1.0, ()) for record in walk.store.get(frontiers[side], walk.where)]
+        rising = sorted([*walk.by_links(level), *walk.by_labels(level)], key=attrgetter("rank"))
+        edges = {edge.there: edge for edge in rising if edge.there not in chains}
+        chosen = [edge.there for edge in nlargest(WIDEST, edges.values(), key=attrgetter("factor"))]
+        frontiers[side] = []
+        for record in walk.store.get(chosen, walk.where):
+            number, edge = record.number, edges[record.number]
+            if edge.leads_to(record):
+                frontiers[side].append(number)
+                here = edge.here.record.number
+                if side:  # from the other end, each step leads the opposite way
+                    chains[number] = ((here, edge.name, edge.factor), *chains[here])
+                else:
+                    chains[number] = (*chains[here], (number, edge.name, edge.factor))
+    chain = ahead[met] + behind[met]
     records = {record.number: record for record in walk.store.get([number for number, *_ in chain], walk.where)}
     return [Hit(records[number], weight, {name: weight} if name else {}) for number, name, weight in chain]
-
-
-def _widen(frontier: list[int], side: dict[int, tuple[int | None, str, float]], walk: Journey) -> list[int]:
-    """The memories one step further, which are added to this side of the search."""
-    level = [Reached(record, 1.0, ()) for record in walk.store.get(frontier, walk.where)]
-    rising = sorted([*walk.by_links(level), *walk.by_labels(level)], key=_rank)
-    edges = {edge.there: edge for edge in rising if edge.there not in side}
-    chosen = [edge.there for edge in nlargest(WIDEST, edges.values(), key=lambda edge: edge.factor)]
-    further = [each.number for each in walk.store.get(chosen, walk.where) if leads_to(each, edges[each.number])]
-    side.update(
-        {number: (edges[number].here.record.number, edges[number].name, edges[number].factor) for number in further}
-    )
-    return further

@@ -1,9 +1,7 @@
 """Why a record is not among the hits of a recall."""
 
-from operator import attrgetter
-
 from memorist.kinds import ARCHIVE, KINDS, TURNS
-from memorist.recall.pipeline import APART, SEARCHES, finds_it
+from memorist.recall.pipeline import SEARCHES, finds_it
 from memorist.records import Recall, Record
 from memorist.store.index import index_rows
 from memorist.store.nouns import shelf_of
@@ -23,34 +21,19 @@ def why_not(record: Record, answer: Recall, search: str, chosen: bool = False) -
             return f"{name} was found and then dropped by {step.stage}: {lost}"
     if record.scope not in answer.scopes:
         return f"{name} lies in {record.scope}; the question read {', '.join(answer.scopes)}"
-    if layer not in _layers(search, answer):
+    if layer not in (*SEARCHES[search], *(TURNS for step in answer.trace if step.stage == "Turns")):
         what = f"is {record.state} ({record.reason})" if layer == ARCHIVE else f"is a {record.kind}"
         where = "archive" if layer == ARCHIVE else "all"
         return f"{name} {what} and lies among the {layer}; search={where!r} looks there"
-    return f"{name} {_not_found(record, answer, search, chosen)}"
-
-
-def _not_found(record: Record, answer: Recall, search: str, chosen: bool) -> str:
-    if chosen or search not in ("memory", "items") or KINDS[record.kind].recalled:
-        return f"was not found: {_no_candidate(record, answer)}"
-    finds = finds_it(record.kind, APART.get(record.kind))
-    return f"is a {record.kind}, which no question finds that does not ask for it; {finds}"
-
-
-def _layers(search: str, answer: Recall) -> tuple[str, ...]:
-    """The layers that were searched."""
-    return (*SEARCHES[search], *(TURNS for step in answer.trace if step.stage == "Turns"))
-
-
-def _no_candidate(record: Record, answer: Recall) -> str:
-    """Why a record was not even a candidate."""
+    if not chosen and search in ("memory", "items") and not KINDS[record.kind].recalled:
+        return f"{name} is a {record.kind}, which no question finds that does not ask for it; {finds_it(record.kind)}"
     ahead = max((step.kept for step in answer.trace), default=0)
     if not ahead:
-        return answer.empty_because or "nothing was"
-    held = set[str]().union(*map(attrgetter("terms"), index_rows(record)))
-    shared = ", ".join(filter(held.__contains__, query_terms(question_of(answer.query))))
-    if shared:
-        return f"it shares {shared} with the question, but {ahead:,} others fit better, or a filter left it out"
-    meant = any(signal.name == "meaning" for hit in answer for signal in hit.signals)
-    others = f", and {ahead:,} others share some or are nearer in meaning" if meant else ""
-    return f"it shares no telling word with the question{others}; or a filter left it out"
+        return f"{name} was not found: {answer.empty_because or 'nothing was'}"
+    held = set[str]().union(*(row.terms for row in index_rows(record)))
+    if shared := ", ".join(term for term in query_terms(question_of(answer.query)) if term in held):
+        others = f"but {ahead:,} others fit better, or a filter left it out"
+        return f"{name} was not found: it shares {shared} with the question, {others}"
+    by_meaning = any(signal.name == "meaning" for hit in answer for signal in hit.signals)
+    others = f", and {ahead:,} others share some or are nearer in meaning" if by_meaning else ""
+    return f"{name} was not found: it shares no telling word with the question{others}; or a filter left it out"

@@ -19,7 +19,7 @@ from memorist.access import Access
 from memorist.errors import Invalid
 from memorist.lazy import dataclass
 from memorist.records import Record, iso, utc
-from memorist.scoring import typed, vouched_for
+from memorist.scoring import vouched_for
 from memorist.text.visible import flaw
 
 Type = Literal["text", "number", "bool", "time", "list", "any"]
@@ -51,8 +51,8 @@ FIELDS: Mapping[str, Field] = {
         for name in names.split()
     },
     "verified": Field("bool", vouched_for),
-    # Whether a later session may be told it: anything not found in another session, or typed there by a person to be kept.
-    "passed_on": Field("bool", lambda record: not record.scope.startswith("session/") or typed(record)),
+    # Whether a later session may be told it: anything but what belongs to a session.
+    "passed_on": Field("bool", lambda record: not record.scope.startswith("session/")),
     # Whether something may bring it up by itself (`text/triggers.py`).
     "triggered": Field("bool", lambda record: TRIGGERS_HELD in canonical(record.data)),
 }

@@ -6,20 +6,18 @@ from datetime import datetime
 from typing import Any
 
 from memorist.records import to_micros
-from memorist.scoring import TYPED
 from memorist.store.nouns import COUNTERS
 from memorist.store.where import TRIGGERS_HELD, Clause, Order, Where, canonical, class_of, type_of
 
 NAMED_BY = {"id", "number", "fingerprint", "superseded_by"}  # fields that identify few records, and have an index
 Fragment = tuple[str, list[Any]]
 NEVER: Fragment = ("0", [])
-IS_TYPED = f"r.origin = 'recorded' AND r.status = 'candidate' AND ifnull(json_type(r.data, '$.{TYPED}'), '') = 'true'"
 EXPRESSIONS = {
     "scope": "+s.named",
     "home": "s.home",
     "last_used": "c.last_used",
     "verified": "(r.trust <> 'low' OR r.status = 'confirmed')",
-    "passed_on": f"(s.named NOT LIKE 'session/%' OR ({IS_TYPED}))",
+    "passed_on": "(s.named NOT LIKE 'session/%')",
     "triggered": f"(instr(ifnull(r.data, ''), '{TRIGGERS_HELD}') > 0)",
 }
 COMPARE = {"gt": ">", "gte": ">=", "lt": "<", "lte": "<="}

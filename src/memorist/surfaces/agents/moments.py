@@ -23,7 +23,6 @@ from memorist.prompt.context import Wish
 from memorist.prompt.modes import Profile
 from memorist.records import Record
 from memorist.remember import consent
-from memorist.scoring import TYPED
 from memorist.store import captures
 from memorist.store.nouns import RENDERED_AT_MOST, TRIED, Receipt
 from memorist.surfaces import settings
@@ -173,8 +172,6 @@ def _memory(agent: Agent, moment: Moment) -> Memory:
 def _design(design: Design, moment: Moment) -> Design:
     """The user's design with the lanes for that moment. A prompt repeats nothing that was said at the start."""
     reads = tuple(family for family in design.reads if family != "session")
-    # For designs with probabilities, add what was typed in earlier sessions and nobody has agreed to yet.
-    reads = (*reads, TYPED) if _knows_chances(design) else reads
     if moment != "prompt":
         return replace(design, lanes=START, inject="core", reads=reads)
     lanes = tuple(lane for lane in design.lanes if lane.name not in STEADY)
