@@ -49,7 +49,15 @@ IN_MONTHS |= {f"q{n}": (12, 3 * n - 3, 3) for n in range(1, 5)} | {"month": (1, 
 IN_MONTHS |= {"quarter": (3, 0, 3), "quartal": (3, 0, 3), "year": (12, 0, 12), "jahr": (12, 0, 12)}
 TIME_NAMES = (*IN_DAYS, *IN_MONTHS, *FEASTS)
 # Names that are hardly ever anything else; any other must be led in: "in May", "on Sat".
-SURE = {name for name in (*WEEKDAYS, *MONTHS) if len(name) > 5} - {"august"} | {"july", "juli", "q1", "q2", "q3", "q4", *FEASTS}
+SURE = {name for name in (*WEEKDAYS, *MONTHS) if len(name) > 5} - {"august"} | {
+    "july",
+    "juli",
+    "q1",
+    "q2",
+    "q3",
+    "q4",
+    *FEASTS,
+}
 OTHER_WORDS = {"may", "march", "mar", "august", "sun", "sat", "wed", "mon"}
 COUNTS = _numbered(
     "a an one ein eine einem einer|two zwei couple|three drei few paar|four vier|five fünf several|six sechs|seven sieben"

@@ -127,52 +127,41 @@ _TITLES = frozenset("dr mr mrs ms prof professor sir st saint lady lord mx".spli
 _AS_SPELLED = STOP_WORDS | MONTHS.keys() | WEEKDAYS.keys()  # Will, May: names only with their capital
 # The Latin alphabet with its accents: next to a Chinese character, a name is still a whole word.
 _LATIN = "A-Za-z0-9_\u00c0-\u024f"
-_ANY_BLANKS = regex(r"\s+")
 _BEFORE_SIGN = regex(r"\s+(?=[,.;:!?)])")
 
 
-def speakers_in(question: str, known: Iterable[str]) -> list[str]:
-    """The known speakers that a query names, in order of mention, each under the known name.
+def speakers_in(question: str, known: Iterable[str]) -> tuple[list[str], str]:
+    """The known speakers that a query names, in order of mention, each under the known name; and the query without these names
+    and their possessives, but unchanged if no word would be left.
 
     >>> speakers_in("What did caroline's brother tell Mel?", ["Mel", "Caroline Smith", "Bo"])
-    ['Caroline Smith', 'Mel']
+    (['Caroline Smith', 'Mel'], 'What did brother tell?')
     """
     text = unicodedata.normalize("NFC", question)
     forms = _forms(text, known)
-    mentions = _pattern(forms).finditer(text) if forms else ()
-    return list(dict.fromkeys(forms[(each.lastindex or 1) - 1][1] for each in mentions))
-
-
-def without_names(question: str, names: Iterable[str]) -> str:
-    """The query without these names and their possessives; unchanged if no word would be left.
-
-    >>> without_names("What did Caroline's brother say?", ["Caroline"])
-    'What did brother say?'
-    """
-    text = unicodedata.normalize("NFC", question)
-    forms = _forms(text, names)
     if not forms:
-        return question
-    left = _BEFORE_SIGN.sub("", _ANY_BLANKS.sub(" ", _pattern(forms).sub(" ", text))).strip()
-    return left if any(map(str.isalnum, left)) else question
+        return [], question
+    pattern = _pattern(forms)
+    named = list(dict.fromkeys(forms[(each.lastindex or 1) - 1][1] for each in pattern.finditer(text)))
+    left = _BEFORE_SIGN.sub("", " ".join(pattern.sub(" ", text).split()))
+    return named, left if named and any(map(str.isalnum, left)) else question
 
 
 def _forms(text: str, known: Iterable[str]) -> list[tuple[str, str]]:
     """The ways to name each speaker that occur in the text, the longest first: (as written, as known).
 
-    A first name is enough, unless two of them share it. Only what occurs is kept, so that a thousand speakers cost
-    a thousand lookups and no pattern of a thousand names.
+    A first name is enough, unless two of them share it. Only what occurs is kept, so that a thousand speakers cost a thousand
+    lookups and no pattern of a thousand names.
     """
     people = [(words, name) for name in dict.fromkeys(known) if (words := unicodedata.normalize("NFC", name).split())]
     firsts = Counter(words[0].casefold() for words, _ in people)
     folded, forms = text.casefold(), []
     for words, name in people:
-        first = words[0]
-        if first.casefold() not in folded:
-            continue
-        forms.append((" ".join(words), name))
-        if len(words) > 1 and firsts[first.casefold()] == 1 and first.rstrip(".").lower() not in _TITLES:
-            forms.append((first, name))
+        first = words[0].casefold()
+        if first in folded:
+            forms.append((" ".join(words), name))
+            alone = len(words) > 1 and firsts[first] == 1 and first.rstrip(".") not in _TITLES
+            forms += [(words[0], name)] if alone else []
     return sorted(forms, key=lambda form: -len(form[0]))
 
 

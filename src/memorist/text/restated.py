@@ -15,6 +15,7 @@ What is left are texts with the same words but for inflection and synonyms, or w
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Collection, Hashable, Iterable, Mapping
 from functools import cache, lru_cache
@@ -131,12 +132,11 @@ class Statement:
     words: tuple[str, ...]  # words with meaning, each once, in order
     begins: frozenset[str]  # their beginnings, which are equal for words of one root
     names: tuple[str, ...]  # in order, those not introduced by a small word
-    numbers: tuple[str, ...]  # sorted
     counted: Mapping[str, frozenset[str]]  # number → the words before and after it
-    denied: bool
-    strict: frozenset[str]
+    turning: tuple[
+        object, ...
+    ]  # what has to be equal: the numbers, whether it is denied, the strict words, and the persons
     modal: frozenset[str]
-    persons: frozenset[str]
     bound: Mapping[str, frozenset[str]]  # small word → what follows it
     free: tuple[str, ...]  # words not introduced by a small word, in order
     turned: bool  # its order may be reversed: a passive, or "is what"
@@ -189,11 +189,16 @@ def earlier_duplicates(texts: Iterable[tuple[str, Hashable]]) -> list[int | None
 
 def _says_it(a: Statement, b: Statement) -> bool:
     """Whether both have the same words, about the same things, done by the same people."""
-    if not a.words or a.begins != b.begins or _turned_around(a, b) or _rearranged(a, b):
+    if not a.words or a.begins != b.begins or a.turning != b.turning or _rearranged(a, b):
         return False
+    if a.modal and b.modal and a.modal.isdisjoint(b.modal):
+        return False
+    if len(a.counted) > 1 and any(
+        a.counted[n] and b.counted[n] and a.counted[n].isdisjoint(b.counted[n]) for n in a.counted
+    ):
+        return False  # the same numbers count other things
     here, there = _joined(a.words, b.words)
-    alike = set(here) == set(there) and _counts_alike(a, b)
-    return alike and _bound_alike(a, b, here, there) and _in_order(a, b, here, there)
+    return set(here) == set(there) and _bound_alike(a, b, here, there) and _in_order(a, b, here, there)
 
 
 # ---------------------------------------------------------------- reading
@@ -210,8 +215,11 @@ class _Word(NamedTuple):
 
 @lru_cache(maxsize=4096)
 def statement(text: str) -> Statement:
-    text = _unwrapped(text)
-    read = _words(_phrased(text))
+    plain = text = _unwrapped(text)
+    for phrase, word in _PHRASES.items():
+        if phrase in text.lower():
+            plain = re.sub(rf"(?i)\b{phrase}\b", word, plain)
+    read = _words(plain)
     small, content = [word.low for word in read], [each for word in read for each in word.words]
     sides, heads = _sides(read)
     names, free, bound = _bound(read)
@@ -226,12 +234,14 @@ def statement(text: str) -> Statement:
         words=tuple(dict.fromkeys(content)),
         begins=frozenset(word[:SHORTEST_ROOT] for word in content),
         names=tuple(dict.fromkeys(names)),
-        numbers=tuple(sorted(numbers)),
         counted={number: frozenset(beside) for number, beside in near.items()},
-        denied=sum(word in _DENY for word in small) % 2 == 1,
-        strict=frozenset(_ALIKE.get(word, word) for word in _STRICT.intersection(small)),
+        turning=(
+            tuple(sorted(numbers)),
+            sum(word in _DENY for word in small) % 2 == 1,
+            frozenset(_ALIKE.get(word, word) for word in _STRICT.intersection(small)),
+            frozenset(_PERSON[word] for word in small if word in _PERSON),
+        ),
         modal=frozenset(_MODAL[word] for word in small if word in _MODAL),
-        persons=frozenset(_PERSON[word] for word in small if word in _PERSON),
         bound={word: frozenset(after) for word, after in bound.items()},
         free=tuple(dict.fromkeys(free)),
         turned=not (_TURNED | _LIGHT_VERBS).isdisjoint(small),
@@ -263,11 +273,8 @@ def _sides(read: list[_Word]) -> tuple[list[list[str]], dict[str, list[str]]]:
     """The words of each side of a text, and what "only", "of" and the like refer to."""
     sides: list[list[str]] = [[]]
     heads: dict[str, list[str]] = {}
-    waits, owner, last = (
-        list[str](),
-        "",
-        "",
-    )  # "only", waiting for its word; "api", for the shop of "the api of the shop"
+    waits = list[str]()  # "only", for its word
+    owner = last = ""  # "api", for the shop of "the api of the shop"; the last word with a meaning
     fronted = _is_fronted([word.low for word in read])
     for place, (low, words, _, mark) in enumerate(read):
         if (mark and not (place and fronted and mark == "," and len(sides) == 1)) or (not words and low in _AND):
@@ -322,14 +329,6 @@ def _unwrapped(text: str) -> str:
     return _DECIDED.sub("", text)
 
 
-def _phrased(text: str) -> str:
-    low = text.lower()
-    for phrase, word in _PHRASES.items():
-        if phrase in low:
-            text = regex(rf"(?i)\b{phrase}\b").sub(word, text)
-    return text
-
-
 def _content(raw: str, low: str, named: bool) -> list[str]:
     """The meaning of a word, as the first of its group; getUserById is one word. Written as a name, any word has a meaning:
     Go."""
@@ -349,28 +348,18 @@ def _canonical() -> Mapping[str, str]:
 # ---------------------------------------------------------------- comparing
 
 
-def _turned_around(a: Statement, b: Statement) -> bool:
-    """Whether something that reverses a claim shows that they cannot say the same."""
-    if (a.numbers, a.denied, a.strict) != (b.numbers, b.denied, b.strict):
-        return True
-    return a.persons != b.persons or bool(a.modal and b.modal and a.modal.isdisjoint(b.modal))
-
-
 def _joined(a: Iterable[str], b: Iterable[str]) -> tuple[list[str], list[str]]:
     """The words of both, with those of the same root as one word: authenticate, authentication."""
     here, there = list(a), list(b)
     left = [word for word in here if word not in there]
     for place, word in enumerate(there):
-        root = next((other for other in left if word not in here and _are_of_one_root(word, other)), None)
-        if root is not None:
-            left.remove(root)
-            there[place] = root
+        for other in left if word not in here and word.isalpha() else ():
+            least = max(SHORTEST_ROOT, round(0.6 * max(len(word), len(other))))
+            if other.isalpha() and word[:least] == other[:least] and min(len(word), len(other)) >= least:
+                left.remove(other)
+                there[place] = other
+                break
     return here, there
-
-
-def _are_of_one_root(a: str, b: str) -> bool:
-    least = max(SHORTEST_ROOT, round(0.6 * max(len(a), len(b))))
-    return a.isalpha() and b.isalpha() and a[:least] == b[:least] and min(len(a), len(b)) >= least
 
 
 def _continued(a: Statement, b: Statement) -> Likeness | None:
@@ -405,13 +394,6 @@ def _poles() -> tuple[frozenset[str], ...]:
     """Opposites, in normal form. If a text contains both, it matters which of them refers to what."""
     told = ([term for word in pair.split() for term in terms(word) or [word]] for pair in _POLES if pair)
     return tuple(frozenset(_canonical().get(term, term) for term in pair) for pair in told)
-
-
-def _counts_alike(a: Statement, b: Statement) -> bool:
-    """Whether the same numbers count the same things, if there are several."""
-    if len(set(a.numbers)) < 2:
-        return True
-    return all(not a.counted[n] or not b.counted[n] or a.counted[n] & b.counted[n] for n in set(a.numbers))
 
 
 def _bound_alike(a: Statement, b: Statement, here: list[str], there: list[str]) -> bool:
