@@ -99,11 +99,8 @@ def _item(word: str, said: str, line: int) -> list[Marked]:
 def _blocks(lines: list[str]) -> Iterator[tuple[int, str, str, str]]:
     """The paragraphs, points of lists and headings with their first line: what introduces each, its box, and its text. Code and
     front matter are left out."""
-    front = (
-        next((n for n, line in enumerate(lines[1:200], 2) if line.strip() == "---"), 0)
-        if lines[0].strip() == "---"
-        else 0
-    )
+    ends = (number for number, line in enumerate(lines[1:200], 2) if line.strip() == "---")
+    front = next(ends, 0) if lines[0].strip() == "---" else 0
     fenced, block = False, (0, "", "", "")
     for number, line in enumerate(lines, 1):
         fence = _FENCE.match(line) is not None

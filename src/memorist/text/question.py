@@ -194,25 +194,23 @@ def names_in(text: str) -> list[str]:
 # ---------------------------------------------------------------- whose words are asked for
 # "You" is the assistant and "I" the user, as the user asks. LongMemEval rec@5 falls by 1.1 without this, BEAM by 0.6.
 
-_SAY = "say|said|tell|told|mention(?:ed)?|write|wrote|written|ask(?:ed)?|explain(?:ed)?|describe[d]?"
-_ADVISE = "advise[d]?|suggest(?:ed)?|recommend(?:ed)?|propose[d]?|answer(?:ed)?|reply|replied|warn(?:ed)?|list(?:ed)?"
-_PAST = "(?:'ve|'d)? (?:(?:have|had|just|also|once|already|earlier) )*(?:said|told|mentioned|wrote|asked|explained"
-_GESAGT = "(?:\\w+ ){0,6}(?:gesagt|erzählt|erwähnt|geschrieben|gemeint|gefragt|erklärt|genannt"
+_VERBS = (
+    "say|tell|told|mention(?:ed)?|wr[io]te|written|ask(?:ed)?|explain(?:ed)?|described?|said|advised?|suggest(?:ed)?"
+    "|recommend(?:ed)?|proposed?|answer(?:ed)?|reply|replied|warn(?:ed)?|list(?:ed)?"
+)
+_GESAGT = "gesagt|erzählt|erwähnt|geschrieben|gemeint|gefragt|erklärt|genannt|geraten|empfohlen"
+_PAST = "said|told|mentioned|wrote|asked|explained|advised|suggested|recommended|proposed|warned"
 _ADVICE = (
     "advice|suggestions?|recommendations?|answers?|reply|proposal|warning|rat|vorschl[aä]ge?|empfehlung(?:en)?|antwort"
 )
+_ASK = rf"(?:did|have|had) %s (?:\w+ )?(?:{_VERBS})|%s (?:\w+ ){{0,6}}(?:{_GESAGT})"
+_STATE = rf"%s(?:'ve|'d)? (?:(?:have|had|just|also|once|already|earlier) )*(?:{_PAST})"
 # A query for what was said takes precedence over a clause about it: "I told you about Ann. What did you advise?"
 _ROLES = [
     regex(rf"\b(?:(?P<assistant>{assistant})|(?P<user>{user}))\b", re.IGNORECASE)
     for assistant, user in (
-        (
-            rf"(?:did|have|had) you (?:\w+ )?(?:{_SAY}|{_ADVISE})|(?:hast|haben) (?:du|sie) {_GESAGT}|geraten|empfohlen)",
-            rf"(?:did|have|had) i (?:\w+ )?(?:{_SAY})|habe? ich {_GESAGT})",
-        ),
-        (
-            rf"you{_PAST}|advised|suggested|recommended|proposed|warned)|(?:your|deine?[nmr]?) (?:\w+ )?(?:{_ADVICE})",
-            rf"i{_PAST})",
-        ),
+        (_ASK % ("you", "(?:hast|haben) (?:du|sie)"), _ASK % ("i", "habe? ich")),
+        (rf"{_STATE % 'you'}|(?:your|deine?[nmr]?) (?:\w+ )?(?:{_ADVICE})", _STATE % "i"),
     )
 ]
 

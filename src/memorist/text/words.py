@@ -295,16 +295,11 @@ def chunks(text: str, size: int = 1000) -> list[tuple[int, int]]:
     """
     if size < 1:
         raise ValueError(f"a chunk needs at least one character, not {size}")
-    spans, start = [], 0
+    spans, start, crumb = [], 0, size // 2
     while len(text) - start > size:
         window, end = text[start : start + size], size
-        for pattern, least in (
-            (_PARAGRAPH, size // 2),
-            (_SENTENCE, size // 2),
-            (_SPACE, 0),
-        ):  # earlier, it leaves a crumb
-            ends = [match.end() for match in pattern.finditer(window, least)]
-            if ends:
+        for pattern, least in ((_PARAGRAPH, crumb), (_SENTENCE, crumb), (_SPACE, 0)):
+            if ends := [match.end() for match in pattern.finditer(window, least)]:
                 end = ends[-1]
                 break
         end = whole_character(text, start, start + end)
