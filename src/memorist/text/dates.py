@@ -23,51 +23,43 @@ LOOKED_AT = 4096  # characters that are read; a longer text is more than a query
 MOST_TIMES = 32  # of each form
 
 
-def _numbered(names: str) -> dict[str, int]:
-    """Each name with the number of its group: "one a|two" gives one and a 1, two 2."""
-    return {name: n for n, group in enumerate(names.split("|"), 1) for name in group.split()}
+def _recurring(every: int, first: int, count: int, names: str) -> dict[str, tuple[int, int, int]]:
+    """For each name after how many days or months it recurs, its first one, and how many belong to it."""
+    groups = enumerate(names.split("|"))
+    return {name: (every, first + count * place, count) for place, group in groups for name in group.split()}
 
 
-MONTHS = _numbered(
-    "january jan januar|february feb februar|march mar märz|april apr|may mai|june jun juni|july jul juli|august aug"
-    "|september sep sept|october oct oktober|november nov|december dec dezember"
-)
-WEEKDAYS = _numbered(
-    "monday mon montag|tuesday tue tues dienstag|wednesday wed mittwoch|thursday thu thur thurs donnerstag"
-    "|friday fri freitag|saturday sat samstag|sunday sun sonntag"
-)
-FEASTS = {"christmas", "xmas", "weihnachten", "easter", "ostern"}
-# What recurs: every so many days from a Monday, or months from a January; which of them is the first, and how many belong to it.
-IN_DAYS = {name: (7, n - 1, 1) for name, n in WEEKDAYS.items()}
-IN_DAYS |= {"week": (7, 0, 7), "woche": (7, 0, 7), "weekend": (7, 5, 2), "wochenende": (7, 5, 2)}
-IN_MONTHS = {name: (12, n - 1, 1) for name, n in MONTHS.items()}
-IN_MONTHS |= {
-    name: (12, 3 * n - 1, 3)
-    for name, n in _numbered("spring frühling frühjahr|summer sommer|autumn fall herbst|winter").items()
-}
-IN_MONTHS |= {f"q{n}": (12, 3 * n - 3, 3) for n in range(1, 5)} | {"month": (1, 0, 1), "monat": (1, 0, 1)}
-IN_MONTHS |= {"quarter": (3, 0, 3), "quartal": (3, 0, 3), "year": (12, 0, 12), "jahr": (12, 0, 12)}
+WEEKDAYS = _recurring(
+    7, 0, 1, "monday mon montag|tuesday tue tues dienstag|wednesday wed mittwoch|thursday thu thur thurs donnerstag"
+    "|friday fri freitag|saturday sat samstag|sunday sun sonntag",
+)  # fmt: skip
+MONTHS = _recurring(
+    12, 0, 1, "january jan januar|february feb februar|march mar märz|april apr|may mai|june jun juni|july jul juli|august aug"
+    "|september sep sept|october oct oktober|november nov|december dec dezember",
+)  # fmt: skip
+SEASONS = _recurring(12, 2, 3, "spring frühling frühjahr|summer sommer|autumn fall herbst|winter")
+QUARTERS = _recurring(12, 0, 3, "q1|q2|q3|q4")
+IN_DAYS = WEEKDAYS | _recurring(7, 0, 7, "week woche") | _recurring(7, 5, 2, "weekend wochenende")  # from a Monday on
+IN_MONTHS = MONTHS | SEASONS | QUARTERS | _recurring(1, 0, 1, "month monat")  # from a January on
+IN_MONTHS |= _recurring(3, 0, 3, "quarter quartal") | _recurring(12, 0, 12, "year jahr")
+FEASTS = ("christmas", "xmas", "weihnachten", "easter", "ostern")
 TIME_NAMES = (*IN_DAYS, *IN_MONTHS, *FEASTS)
+LASTING = {*WEEKDAYS, *MONTHS, *SEASONS, *QUARTERS, *FEASTS}
 # Names that are hardly ever anything else; any other must be led in: "in May", "on Sat".
-SURE = {name for name in (*WEEKDAYS, *MONTHS) if len(name) > 5} - {"august"} | {
-    "july",
-    "juli",
-    "q1",
-    "q2",
-    "q3",
-    "q4",
-    *FEASTS,
-}
-OTHER_WORDS = {"may", "march", "mar", "august", "sun", "sat", "wed", "mon"}
-COUNTS = _numbered(
+SURE = {name for name in (*WEEKDAYS, *MONTHS) if len(name) > 5} - {"august"}
+SURE |= {"july", "juli", *QUARTERS, *FEASTS}
+OTHER_WORDS = ("may", "march", "mar", "august", "sun", "sat", "wed", "mon")
+_COUNTS = (
     "a an one ein eine einem einer|two zwei couple|three drei few paar|four vier|five fünf several|six sechs|seven sieben"
     "|eight acht|nine neun|ten zehn|eleven elf|twelve zwölf"
 )
+COUNTS = {name: count for count, group in enumerate(_COUNTS.split("|"), 1) for name in group.split()}
 UNITS = {"hour": 0, "stunde": 0, "day": 1, "night": 1, "tag": 1, "week": 7, "woche": 7}  # in days
 UNITS |= {"month": 30, "monat": 30, "year": 365, "jahr": 365}
 NEAR = {"yesterday": -1, "last night": -1, "today": 0, "tonight": 0, "tomorrow": 1, "gestern": -1, "heute": 0}
 NEAR |= {"day before yesterday": -2, "day after tomorrow": 2, "vorgestern": -2, "übermorgen": 2}
 NEAR |= {"this morning": 0, "this afternoon": 0, "this evening": 0}
+RECENT = ("recently", "lately", "neulich", "kürzlich")
 OPEN = {"since": "since", "seit": "since", "before": "before", "prior to": "before", "vor": "before", "until": "until"}
 OPEN |= {"till": "until", "up to": "until", "bis": "until", "after": "after", "nach": "after"}
 BETWEEN = {"between": ("and",), "from": ("to", "until", "till", "through"), "zwischen": ("und",), "von": ("bis",)}
@@ -84,7 +76,7 @@ _AMOUNT += rf"(?P<unit>{_any(UNITS)})(?:e?[sn]|e)?\b"
 _RULES = [
     regex(rule, re.IGNORECASE)
     for rule in (
-        rf"\b(?:(?P<near>{_any(NEAR)})|(?P<recent>recently|lately|neulich|kürzlich))\b",
+        rf"\b(?:(?P<near>{_any(NEAR)})|(?P<recent>{_any(RECENT)}))\b",
         r"(?<![\w./-])(?P<year>\d{4})(?P<mark>[-/])(?P<month>\d\d?)(?:(?P=mark)(?P<day>\d\d?)(?:T\S*)?)?(?![\w/-])",
         r"(?<![\w./-])(?P<month>\d\d?)(?P<mark>[/.])(?P<day>\d\d?)(?P=mark)(?P<year>\d{4})(?![\w/-])",
         rf"{_DAY_NAME}\b(?P<day>\d\d?)(?:st|nd|rd|th|\.)?\s+(?:of\s+)?(?P<name>{_any(MONTHS)})\b{_YEAR}",
@@ -104,7 +96,7 @@ _LEAD = regex(
     r"|early|mid|late|am|im|an|zu|seit|bis|vor|nach|von|und|übers|zwischen|anfang|mitte|ende)[\s-]+(?:(?:the|jahre?)\s+)?$",
     re.IGNORECASE,
 )
-_HINTS = (*TIME_NAMES, *UNITS, *NEAR, "recently", "lately", "neulich", "kürzlich")
+_HINTS = (*TIME_NAMES, *UNITS, *NEAR, *RECENT)
 _LETTERS, _DIGIT = regex(r"[^\W\d_]+"), regex(r"\d")
 
 
@@ -122,8 +114,7 @@ class Span:
     def moves(self) -> bool:
         """Whether it means something else on another day, like "last week": it names no month, weekday, feast or number."""
         words = set(_LETTERS.findall(self.text.lower()))
-        lasting = {name for name, (every, _, count) in IN_MONTHS.items() if count < every}
-        return not any(map(str.isdigit, self.text)) and words.isdisjoint({*lasting, *WEEKDAYS, *FEASTS})
+        return not _DIGIT.search(self.text) and words.isdisjoint(LASTING)
 
 
 def spans(text: str, now: datetime) -> list[Span]:
@@ -209,18 +200,18 @@ def _named(parts: Mapping[str, str], today: datetime, lead: str, lower: bool) ->
     """A month, season, quarter, feast, weekday, week or the like, by its name. For "last" the latest that is over, for "next"
     the first to come; otherwise the latest that has begun."""
     name, year, led = parts["name"], int(parts.get("year", 0)), lead not in ("", "and", "to", "of")
-    every, _, count = IN_DAYS.get(name) or IN_MONTHS.get(name) or (12, 0, 0)
+    every, first, count = IN_DAYS.get(name) or IN_MONTHS.get(name) or (12, 0, 0)
     which = parts.keys() & {"last", "this", "next"}
     evident = which or year or (every != count and (name in SURE or led or "day" in parts))
     other_word = name in OTHER_WORDS and lower and not (year or lead in ("in", "on"))  # "this may be wrong"
     if not evident or other_word or (year and every != 12):
         raise ValueError(name)
     if "day" in parts:
-        start = datetime(year or today.year, MONTHS[name], int(parts["day"]), tzinfo=UTC)
+        start = datetime(year or today.year, first + 1, int(parts["day"]), tzinfo=UTC)
         start = start if year or start <= today else start.replace(start.year - 1)
         return start, start + DAY
     today = today.replace(year, 1, 1) if year else today
-    near = [_recurring(name, today, k) for k in range(-2, 3)]
+    near = [_occurrence(name, today, k) for k in range(-2, 3)]
     if "last" in which:
         return max(each for each in near if each[1] <= today)
     if "next" in which:
@@ -229,15 +220,15 @@ def _named(parts: Mapping[str, str], today: datetime, lead: str, lower: bool) ->
     return near[2] if year or ("this" in which and begun[1] <= today) else begun
 
 
-def _recurring(name: str, today: datetime, more: int) -> tuple[datetime, datetime]:
+def _occurrence(name: str, today: datetime, more: int) -> tuple[datetime, datetime]:
     """The one of this week or year, or so many after it."""
+    if name in IN_MONTHS:
+        every, first, count = IN_MONTHS[name]
+        return _months((12 * today.year + today.month - 1) // every * every + first + more * every, count)
     if name in IN_DAYS:
         every, first, count = IN_DAYS[name]
         start = today + (first + more * every - today.weekday()) * DAY
         return start, start + count * DAY
-    if name in IN_MONTHS:
-        every, first, count = IN_MONTHS[name]
-        return _months((12 * today.year + today.month - 1) // every * every + first + more * every, count)
     year = today.year + more
     start = datetime(year, 12, 25, tzinfo=UTC)
     if name in ("easter", "ostern"):  # by the rule of Gauss, which holds from 1900 to 2099

@@ -14,7 +14,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 from functools import cache
 
-from memorist.text.dates import MONTHS, WEEKDAYS
+from memorist.text.dates import TIME_NAMES
 from memorist.text.patterns import regex
 from memorist.text.words import LONGEST_QUERY, STOP_WORDS, plain_words, terms
 
@@ -124,7 +124,7 @@ def _cut(text: str, cuts: Iterable[tuple[int, int]]) -> str:
 # LoCoMo any@1 falls from 46.4 to 36.7 without speakers. A name that belongs to no speaker is a word like any other.
 
 _TITLES = frozenset("dr mr mrs ms prof professor sir st saint lady lord mx".split())
-_AS_SPELLED = STOP_WORDS | MONTHS.keys() | WEEKDAYS.keys()  # Will, May: names only with their capital
+_AS_SPELLED = STOP_WORDS.union(TIME_NAMES)  # Will, May, Summer: names only with their capital
 # The Latin alphabet with its accents: next to a Chinese character, a name is still a whole word.
 _LATIN = "A-Za-z0-9_\u00c0-\u024f"
 _BEFORE_SIGN = regex(r"\s+(?=[,.;:!?)])")
