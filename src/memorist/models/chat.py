@@ -264,7 +264,7 @@ def chosen_chat(given: Chat | str | None, usual: str, secret: Callable[[str], st
             raise Invalid(
                 "chat must be none, or the address of a server such as http://127.0.0.1:8080/v1?model=NAME&key=VARIABLE"
             )
-        from memorist.models.completions import RemoteChat
+        from memorist.models.remote import RemoteChat
 
         return RemoteChat.at(meant, secret)
     if not callable(getattr(meant, "answer", None)):
