@@ -72,12 +72,13 @@ class Endpoint:
                 status, content, wait = answer.result(until - time.monotonic())
                 if status == 200 or status in accepted:
                     return status, content
+                hint = f"set {self.variable} to a valid key" if self.variable else "name its variable by &key=VARIABLE"
                 because, refused = REASONS.get(status, f"it answered with status {status}"), status in (401, 403)
-                if refused and self.variable:
-                    because += f"; set the environment variable {self.variable} to a valid key"
-                elif refused:
-                    because += "; name the environment variable that holds its key by &key=VARIABLE"
-                failed = ServerFailed("refused" if refused else "transport_error", because)
+                failed = (
+                    ServerFailed("refused", f"{because}; {hint}")
+                    if refused
+                    else ServerFailed("transport_error", because)
+                )
                 attempts = attempts if status == 429 or status >= 500 else 1
             except ServerFailed:
                 raise

@@ -137,39 +137,29 @@ def speakers_in(question: str, known: Iterable[str]) -> tuple[list[str], str]:
     >>> speakers_in("What did caroline's brother tell Mel?", ["Mel", "Caroline Smith", "Bo"])
     (['Caroline Smith', 'Mel'], 'What did brother tell?')
     """
-    text = unicodedata.normalize("NFC", question)
-    forms = _forms(text, known)
+    text, forms = unicodedata.normalize("NFC", question), list[tuple[str, str]]()  # as written, as known
+    people = [(words, name) for name in dict.fromkeys(known) if (words := unicodedata.normalize("NFC", name).split())]
+    firsts, folded = Counter(words[0].casefold() for words, _ in people), text.casefold()
+    for words, name in people:
+        first = words[0].casefold()
+        if first in folded:  # so that of a thousand speakers no pattern of a thousand names is made
+            forms.append((" ".join(words), name))
+            if len(words) > 1 and firsts[first] == 1 and first.rstrip(".") not in _TITLES:
+                forms.append((words[0], name))  # a first name is enough, unless two of them share it
     if not forms:
         return [], question
-    pattern = _pattern(forms)
+    forms.sort(key=lambda form: -len(form[0]))
+    pattern = _pattern([form for form, _ in forms])
     named = list(dict.fromkeys(forms[(each.lastindex or 1) - 1][1] for each in pattern.finditer(text)))
     left = _BEFORE_SIGN.sub("", " ".join(pattern.sub(" ", text).split()))
     return named, left if named and any(map(str.isalnum, left)) else question
 
 
-def _forms(text: str, known: Iterable[str]) -> list[tuple[str, str]]:
-    """The ways to name each speaker that occur in the text, the longest first: (as written, as known).
-
-    A first name is enough, unless two of them share it. Only what occurs is kept, so that a thousand speakers cost a thousand
-    lookups and no pattern of a thousand names.
-    """
-    people = [(words, name) for name in dict.fromkeys(known) if (words := unicodedata.normalize("NFC", name).split())]
-    firsts = Counter(words[0].casefold() for words, _ in people)
-    folded, forms = text.casefold(), []
-    for words, name in people:
-        first = words[0].casefold()
-        if first in folded:
-            forms.append((" ".join(words), name))
-            alone = len(words) > 1 and firsts[first] == 1 and first.rstrip(".") not in _TITLES
-            forms += [(words[0], name)] if alone else []
-    return sorted(forms, key=lambda form: -len(form[0]))
-
-
-def _pattern(forms: list[tuple[str, str]]) -> re.Pattern[str]:
+def _pattern(forms: list[str]) -> re.Pattern[str]:
     """A pattern for any of the forms, each in a group: whole words in any case; short ones and ordinary words as written; other
     scripts anywhere."""
     options = []
-    for form, _ in forms:
+    for form in forms:
         spelled = r"\s+".join(map(re.escape, form.split()))
         if not any(char.isalpha() and char > "\u024f" for char in form):
             if len(form) < 3 or form.lower() in _AS_SPELLED:

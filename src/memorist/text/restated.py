@@ -133,9 +133,7 @@ class Statement:
     begins: frozenset[str]  # their beginnings, which are equal for words of one root
     names: tuple[str, ...]  # in order, those not introduced by a small word
     counted: Mapping[str, frozenset[str]]  # number → the words before and after it
-    turning: tuple[
-        object, ...
-    ]  # what has to be equal: the numbers, whether it is denied, the strict words, and the persons
+    turning: tuple[object, ...]  # the numbers, whether it is denied, the strict words, and the persons
     modal: frozenset[str]
     bound: Mapping[str, frozenset[str]]  # small word → what follows it
     free: tuple[str, ...]  # words not introduced by a small word, in order
@@ -147,7 +145,8 @@ class Statement:
 
 
 def restates(first: str, second: str) -> Likeness | None:
-    """
+    """Whether the first has the same words as the second, about the same things, done by the same people.
+
     >>> restates("We deploy to staging on Friday", "On Friday we deploy to staging")
     'same'
     >>> restates("Ann is allergic to nuts", "Ann is allergic to nuts and carries an injector")
@@ -161,7 +160,16 @@ def restates(first: str, second: str) -> Likeness | None:
         return "same"
     if a.text.startswith(b.text) or b.text.startswith(a.text):
         return _continued(a, b)
-    return "same" if _says_it(a, b) else None
+    if not a.words or a.begins != b.begins or a.turning != b.turning or _rearranged(a, b):
+        return None
+    if a.modal and b.modal and a.modal.isdisjoint(b.modal):
+        return None
+    for number, beside in a.counted.items() if len(a.counted) > 1 else ():  # the same numbers may count other things
+        if beside and b.counted[number] and beside.isdisjoint(b.counted[number]):
+            return None
+    here, there = _joined(a.words, b.words)
+    alike = set(here) == set(there) and _bound_alike(a, b, here, there) and _in_order(a, b, here, there)
+    return "same" if alike else None
 
 
 def same_claim(first: str, second: str) -> bool:
@@ -185,20 +193,6 @@ def earlier_duplicates(texts: Iterable[tuple[str, Hashable]]) -> list[int | None
         if places[-1] is None:
             near.append((place, text))
     return places
-
-
-def _says_it(a: Statement, b: Statement) -> bool:
-    """Whether both have the same words, about the same things, done by the same people."""
-    if not a.words or a.begins != b.begins or a.turning != b.turning or _rearranged(a, b):
-        return False
-    if a.modal and b.modal and a.modal.isdisjoint(b.modal):
-        return False
-    if len(a.counted) > 1 and any(
-        a.counted[n] and b.counted[n] and a.counted[n].isdisjoint(b.counted[n]) for n in a.counted
-    ):
-        return False  # the same numbers count other things
-    here, there = _joined(a.words, b.words)
-    return set(here) == set(there) and _bound_alike(a, b, here, there) and _in_order(a, b, here, there)
 
 
 # ---------------------------------------------------------------- reading
