@@ -36,11 +36,8 @@ class Procedure:
         """Prerequisites, steps in order, and warnings: each on one line, so that none can pass for another."""
         parts = self.prerequisites, self.steps, self.warnings
         needs, steps, beware = ([" ".join(each.split()) for each in part] for part in parts)
-        return [
-            *(f"Needs: {each}" for each in needs),
-            *(f"{place}. {each}" for place, each in enumerate(steps, 1)),
-            *(f"Beware: {each}" for each in beware),
-        ]
+        numbered = [f"{place}. {each}" for place, each in enumerate(steps, 1)]
+        return [*(f"Needs: {each}" for each in needs), *numbered, *(f"Beware: {each}" for each in beware)]
 
     def titled(self, text: str) -> str:
         """The text of the memory under the name of the procedure, unless the text contains it."""

@@ -149,24 +149,17 @@ def speakers_in(question: str, known: Iterable[str]) -> tuple[list[str], str]:
     if not forms:
         return [], question
     forms.sort(key=lambda form: -len(form[0]))
-    pattern = _pattern([form for form, _ in forms])
+    options = list[str]()  # whole words in any case; short ones and ordinary words as written; other scripts anywhere
+    for form, _ in forms:
+        spelled = r"\s+".join(map(re.escape, form.split()))
+        if not any(char.isalpha() and char > "\u024f" for char in form):
+            as_written = len(form) < 3 or form.lower() in _AS_SPELLED
+            spelled = rf"(?<![{_LATIN}]){f'(?-i:{spelled})' if as_written else spelled}(?![{_LATIN}])"
+        options.append(f"({spelled})")
+    pattern = re.compile(rf"(?:{'|'.join(options)})(?:['’]s(?![{_LATIN}])|['’](?!\w))?", re.IGNORECASE)
     named = list(dict.fromkeys(forms[(each.lastindex or 1) - 1][1] for each in pattern.finditer(text)))
     left = _BEFORE_SIGN.sub("", " ".join(pattern.sub(" ", text).split()))
     return named, left if named and any(map(str.isalnum, left)) else question
-
-
-def _pattern(forms: list[str]) -> re.Pattern[str]:
-    """A pattern for any of the forms, each in a group: whole words in any case; short ones and ordinary words as written; other
-    scripts anywhere."""
-    options = []
-    for form in forms:
-        spelled = r"\s+".join(map(re.escape, form.split()))
-        if not any(char.isalpha() and char > "\u024f" for char in form):
-            if len(form) < 3 or form.lower() in _AS_SPELLED:
-                spelled = f"(?-i:{spelled})"
-            spelled = rf"(?<![{_LATIN}]){spelled}(?![{_LATIN}])"
-        options.append(f"({spelled})")
-    return re.compile(rf"(?:{'|'.join(options)})(?:['’]s(?![{_LATIN}])|['’](?!\w))?", re.IGNORECASE)
 
 
 _NAME = regex(r"\b\w+(?:\+\+|#(?!\w))|(?<=[\w,;:)(\"'] )[A-Z][\w'-]*|\b\w*[0-9]\w*")

@@ -247,14 +247,19 @@ def statement(text: str) -> Statement:
 
 
 def _words(text: str) -> list[_Word]:
+    """Each word with its meaning, as the first of its group. Written as a name, any word has a meaning: Go."""
     read: list[_Word] = []
     for found in _TOKEN.finditer(text):
         raw, start, low = found[0], found.start(), found[0].lower()
         mark = text[start - 2] if start >= 2 and _END.search(text, start - 2, start) else ""
         named = raw in _ALSO_NAMES if start == 0 else raw[0].isupper() and raw[:2] not in ("I", "I'")
         is_title = low in _TITLES and bool(read) and read[-1].low in _ARTICLES
-        words = [low] if is_title else _content(raw, low, named)
-        read.append(_Word(low, words, start > 0 and raw[0].isupper(), mark))
+        plain = low.removesuffix("'s").removesuffix("'")
+        parts = [] if low in _EMPTY and not named else [low] if is_title else terms(raw[: len(plain)])
+        if len(parts) == 1 and not (named or is_title):
+            parts = [_canonical().get(parts[0], parts[0])]
+        meaning = ["·".join(parts)] if parts else []  # getUserById is one word
+        read.append(_Word(low, meaning, start > 0 and raw[0].isupper(), mark))
     return read
 
 
@@ -321,17 +326,6 @@ def _unwrapped(text: str) -> str:
             break
         text = text[found.end() :]
     return _DECIDED.sub("", text)
-
-
-def _content(raw: str, low: str, named: bool) -> list[str]:
-    """The meaning of a word, as the first of its group; getUserById is one word. Written as a name, any word has a meaning:
-    Go."""
-    if low in _EMPTY and not named:
-        return []
-    plain = low.removesuffix("'s").removesuffix("'")
-    found = terms(raw[: len(plain)])
-    alone = len(found) == 1 and not named
-    return [_canonical().get(found[0], found[0]) if alone else "·".join(found)] if found else []
 
 
 @cache
@@ -405,11 +399,14 @@ def _bound_alike(a: Statement, b: Statement, here: list[str], there: list[str]) 
 
 
 def _in_order(a: Statement, b: Statement, here: list[str], there: list[str]) -> bool:
-    """Whether the one who acts comes first in both. A reversed sentence shows that by a passive, or "is what"."""
+    """Whether the one who acts comes first in both: after "by" in a passive. A reversed sentence shows that, or "is what"."""
     if _common(a.names, b.names) != _common(b.names, a.names):
         return False
     if ("by" in a.bound) != ("by" in b.bound):
-        return _acts(a, there) if "by" in a.bound else _acts(b, here)
+        passive, other = (a, there) if "by" in a.bound else (b, here)
+        done_to = next((word for word in passive.words if word not in passive.bound["by"]), None)
+        actors = [other.index(word) for word in passive.bound["by"] if word in other]
+        return not actors or done_to not in other or min(actors) < other.index(done_to)
     first, second = _common(a.free, b.free), _common(b.free, a.free)
     turned = a.turned != b.turned and first[:1] != second[:1]
     # A part of it may only have been moved to the front.
@@ -419,10 +416,3 @@ def _in_order(a: Statement, b: Statement, here: list[str], there: list[str]) -> 
 
 def _common(some: Iterable[str], others: Collection[str]) -> list[str]:
     return [word for word in some if word in others]
-
-
-def _acts(passive: Statement, other: list[str]) -> bool:
-    """Whether what follows "by" precedes what it is done to, in the text without "by"."""
-    done_to = next((word for word in passive.words if word not in passive.bound["by"]), None)
-    places = [other.index(word) for word in passive.bound["by"] if word in other]
-    return not places or done_to not in other or min(places) < other.index(done_to)
