@@ -76,13 +76,13 @@ def marked_in(text: str, prose: bool) -> list[Marked]:
                 marked += _item(found["word"] or found["bare"], line[found.end() :], number)
         return marked
     for number, head, box, block in _blocks(text.split("\n")):
-        mark = _MARKED.match(block)
-        said = block[mark.end() :] if mark else block
-        word = "" if box else (mark["word"] or mark["bare"]) if mark else None
-        items = [] if word is None or box not in ("", "[ ]") else _item(word, said, number)
-        marked += items
-        if not items and box in ("", "[ ]") and "#" not in head and not block.startswith("|"):
-            marked += _entities(block, number, named)
+        if box in ("", "[ ]"):  # else it is done
+            mark = _MARKED.match(block)
+            word = mark["word"] or mark["bare"] if mark and not box else ""
+            items = _item(word, block[mark.end() if mark else 0 :], number) if mark or box else []
+            if not items and "#" not in head and not block.startswith("|"):
+                items = list(_entities(block, number, named))
+            marked += items
     return marked
 
 

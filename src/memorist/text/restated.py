@@ -215,7 +215,8 @@ def statement(text: str) -> Statement:
             plain = re.sub(rf"(?i)\b{phrase}\b", word, plain)
     read = _words(plain)
     small, content = [word.low for word in read], [each for word in read for each in word.words]
-    sides, heads = _sides(read)
+    fronted = bool(small) and small[0] in _FROM | _BINDING
+    sides, heads = _sides(read, fronted)
     names, free, bound = _bound(read)
     numbers = [word for word in content if any(map(str.isdigit, word))]
     often = (*Counter(content).items(), *Counter(word for word in small if word in _BINDING).items())
@@ -239,7 +240,7 @@ def statement(text: str) -> Statement:
         bound={word: frozenset(after) for word, after in bound.items()},
         free=tuple(dict.fromkeys(free)),
         turned=not (_TURNED | _LIGHT_VERBS).isdisjoint(small),
-        fronted=_is_fronted(small),
+        fronted=fronted,
         sides=tuple(tuple(side) for side in sides if side),
         twice=frozenset(word for word, times in often if times > 1),
         heads={word: frozenset(of) for word, of in heads.items()},
@@ -263,18 +264,13 @@ def _words(text: str) -> list[_Word]:
     return read
 
 
-def _is_fronted(small: list[str]) -> bool:
-    """Whether it begins with what usually comes later: "On Friday, we deploy"; its comma then separates no sides."""
-    return bool(small) and small[0] in _FROM | _BINDING
-
-
-def _sides(read: list[_Word]) -> tuple[list[list[str]], dict[str, list[str]]]:
-    """The words of each side of a text, and what "only", "of" and the like refer to."""
+def _sides(read: list[_Word], fronted: bool) -> tuple[list[list[str]], dict[str, list[str]]]:
+    """The words of each side of a text, and what "only", "of" and the like refer to. The comma after what was moved to the front
+    separates no sides: "On Friday, we deploy"."""
     sides: list[list[str]] = [[]]
     heads: dict[str, list[str]] = {}
     waits = list[str]()  # "only", for its word
     owner = last = ""  # "api", for the shop of "the api of the shop"; the last word with a meaning
-    fronted = _is_fronted([word.low for word in read])
     for place, (low, words, _, mark) in enumerate(read):
         if (mark and not (place and fronted and mark == "," and len(sides) == 1)) or (not words and low in _AND):
             sides.append([])
