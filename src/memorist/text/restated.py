@@ -231,10 +231,10 @@ def statement(text: str) -> Statement:
         names=tuple(dict.fromkeys(names)),
         counted={number: frozenset(beside) for number, beside in near.items()},
         turning=(
-            tuple(sorted(numbers)),
+            sorted(numbers),
             sum(word in _DENY for word in small) % 2 == 1,
-            frozenset(_ALIKE.get(word, word) for word in _STRICT.intersection(small)),
-            frozenset(_PERSON[word] for word in small if word in _PERSON),
+            sorted({_ALIKE.get(word, word) for word in _STRICT.intersection(small)}),
+            sorted({_PERSON[word] for word in small if word in _PERSON}),
         ),
         modal=frozenset(_MODAL[word] for word in small if word in _MODAL),
         bound={word: frozenset(after) for word, after in bound.items()},
