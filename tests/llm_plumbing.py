@@ -19,7 +19,7 @@ from typing import Any
 from judged import judged
 from memorist import Memory
 from memorist.models.chat import ChatFailed, ChatPort, ChatPrompt, about_data
-from memorist.models.completions import LADDER, RemoteChat
+from memorist.models.remote import LADDER, RemoteChat
 from memorist.remember.advice import contradictions
 from memorist.remember.distil import together
 from memorist.remember.promotion import Overheard

@@ -25,7 +25,7 @@ from memorist.kinds import KINDS, Kind, Kinds
 from memorist.models import reader
 from memorist.models.chat import Chat
 from memorist.models.embed import NONE, Embedder, checked, shown
-from memorist.models.rerank import NamedReranker
+from memorist.models.onnx import NamedReranker
 from memorist.noun import SHOWN_IN_A_CELL, line
 from memorist.project import Project
 from memorist.records import Context, Draft, Link, LinkKind, Outcome, Recall, Record, Reference, Report, Scope, now_utc

@@ -17,7 +17,7 @@ from memorist.design import Design, Reranker
 from memorist.errors import Invalid
 from memorist.kinds import Kind
 from memorist.lazy import dataclass
-from memorist.models import rerank as second
+from memorist.models import onnx
 from memorist.models.chat import Chat, chosen_chat
 from memorist.models.embed import Choice, Embedder, chosen
 from memorist.project import Project, resolve_project
@@ -62,7 +62,7 @@ class Setup:
         return chosen_chat(chat, self.chat, settings.secret)
 
     def reranker(self, rerank: Reranker | str | None) -> Reranker | None:
-        return second.reranker(rerank, self.rerank)
+        return onnx.reranker(rerank, self.rerank)
 
     @property
     def access(self) -> Access:

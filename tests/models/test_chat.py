@@ -24,7 +24,7 @@ from memorist.models.chat import (
     chosen_chat,
     parsed,
 )
-from memorist.models.completions import LADDER, RemoteChat
+from memorist.models.remote import LADDER, RemoteChat
 from memorist.store.tally import ChatLimits, Tally, is_scarce, rationed, share_of
 from memorist.surfaces import settings
 from memorist.testing import NEVER, MovableClock, ScriptedChat, Slowly

@@ -601,7 +601,7 @@ def test_a_hook_asks_no_model_and_leaves_sessions_to_it(work: Path, monkeypatch:
     file = work.parent / "s1.jsonl"
     file.write_text(line("user", "We decided that staging runs Postgres 16.", "u1"))
     monkeypatch.setenv("MEMORIST_CHAT", "http://127.0.0.1:9/v1?model=x")
-    monkeypatch.setattr("memorist.models.completions.RemoteChat.answer", lambda *_: pytest.fail("a model was asked"))
+    monkeypatch.setattr("memorist.models.remote.RemoteChat.answer", lambda *_: pytest.fail("a model was asked"))
     told("claude-code", "SessionEnd", transcript_path=str(file))
     told("claude-code", "SessionStart", session_id="s2")
     monkeypatch.delenv("MEMORIST_CHAT")

@@ -38,6 +38,7 @@ ChatOutcome = Literal[
     "over_budget",  # the day's calls or tokens are used up
     "circuit_open",  # it failed several times in a row, and is left alone for a while
 ]
+NOT_ASKED = ("no_backend", "over_budget", "circuit_open")
 IN_A_ROW = 3  # failures in a row after which it is left alone
 FIRST_REST, LONGEST_REST = 30.0, 600.0  # seconds
 WAITED_FOR = 4  # simultaneous answers, since those that never come must not pile up
@@ -129,7 +130,7 @@ class ChatPort:
         self._redact, self.clock, self._spent, self.tick = redact, clock, spent, tick
         self._lock, self._free = threading.Lock(), threading.Semaphore(WAITED_FOR)
         self._new = Tally()  # what was not yet stored
-        self._failures, self._rest, self._closed_until, self._cause = 0, FIRST_REST, 0.0, ""
+        self._failures, self._closed_until, self._cause = 0, 0.0, ""
         self.share = threading.local()  # its `limits` hold for a thread whose work nobody waits for
 
     @property
@@ -145,19 +146,16 @@ class ChatPort:
         """The answer as converted by `read` from JSON; a ValueError, TypeError or LookupError in it means an unreadable
         answer. Every failure is a `ChatFailed`, and is counted; of several calls that form one use (None) by the caller."""
         try:
-            chat = self._must_answer()
-            try:
-                answer = self._answer(chat, prompt.redacted(self._redact), read, seconds)
-            except ChatFailed as failed:
-                self._failures, self._cause = self._failures + 1, str(failed)
-                if self._failures >= IN_A_ROW:
-                    self._closed_until, self._rest = self.tick() + self._rest, min(LONGEST_REST, 2 * self._rest)
-                raise
+            answer = self._answer(self._must_answer(), prompt.redacted(self._redact), read, seconds)
         except ChatFailed as failed:
+            if failed.outcome not in NOT_ASKED:
+                self._failures, self._cause = self._failures + 1, str(failed)
+                rest = FIRST_REST * 2 ** min(10, max(0, self._failures - IN_A_ROW))
+                self._closed_until = self.tick() + min(LONGEST_REST, rest)
             if use:
                 self.count(use, failed.outcome, str(failed))
             raise
-        self._failures, self._rest = 0, FIRST_REST
+        self._failures = 0
         if use:
             self.count(use, "ran")
         return answer
@@ -236,14 +234,9 @@ class ChatPort:
 
 
 def parsed(text: str) -> Any:
-    """The JSON of an answer; models like to put it into a fence, or a sentence in front."""
-    try:
-        return json.loads(text)
-    except ValueError:
-        start = min((at for at in (text.find("{"), text.find("[")) if at >= 0), default=-1)
-        if start < 0:
-            raise
-        return json.JSONDecoder().raw_decode(text[start:])[0]
+    """The object or list in an answer; models like to put it into a fence, or a sentence in front."""
+    start = min((at for at in (text.find("{"), text.find("[")) if at >= 0), default=0)
+    return json.JSONDecoder().raw_decode(text[start:])[0]
 
 
 def checked_chat(spelled: object) -> str:
@@ -264,7 +257,7 @@ def chosen_chat(given: Chat | str | None, usual: str, secret: Callable[[str], st
             raise Invalid(
                 "chat must be none, or the address of a server such as http://127.0.0.1:8080/v1?model=NAME&key=VARIABLE"
             )
-        from memorist.models.completions import RemoteChat
+        from memorist.models.remote import RemoteChat
 
         return RemoteChat.at(meant, secret)
     if not callable(getattr(meant, "answer", None)):

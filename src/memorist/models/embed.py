@@ -91,7 +91,17 @@ class FixedName:
 def chosen(embed: Embedder | str, secret: Secret = lambda _: None, asked: bool = True) -> Choice:
     """The embedder that a caller or the settings mean. An impossible name is refused at once; a folder is opened later."""
     if isinstance(embed, str):
-        return Choice(embed, _maker(embed, secret), embed in ("static", LAYERED), asked, embed.startswith("onnx:"))
+        kind, _, rest = embed.partition(":")
+        if kind.lower() in ("http", "https") and rest.startswith("//"):
+            from memorist.models.remote import RemoteEmbedder
+
+            remote = RemoteEmbedder.at(embed, secret)
+            server = FixedName(remote, must_name_a_model(remote.name), remote.cheap)
+            return Choice(embed, lambda: server, False, asked)
+        if embed not in BUILT_IN and not (kind == "onnx" and rest):
+            meant = kind if "://" in embed else embed  # an address may contain a key
+            raise Invalid(f"there is no embedder {quoted(meant)}; embedders are {ALLOWED}")
+        return Choice(embed, lambda: _opened(embed), embed in ("static", LAYERED), asked, local=kind == "onnx")
     for part in ("name", "dimension", "cheap", "embed"):  # of its type first: to read a dimension may ask a server
         if not hasattr(type(embed), part) and not hasattr(embed, part):
             raise Invalid(f"an embedder has name, dimension, cheap and embed(texts); {quoted(embed)} has no {part}")
@@ -114,22 +124,7 @@ def checked_name(spelled: object) -> str:
     """The name of an embedder in the form allowed in settings; raises if invalid."""
     if not isinstance(spelled, str):
         raise Invalid(f"embed must be the name of an embedder: {ALLOWED}; not {quoted(spelled)}")
-    _maker(spelled, lambda _: None)
-    return spelled
-
-
-def _maker(spelled: str, secret: Secret) -> Make:
-    kind, _, rest = spelled.partition(":")
-    if kind.lower() in ("http", "https") and rest.startswith("//"):
-        from memorist.models.remote import RemoteEmbedder
-
-        remote = RemoteEmbedder.at(spelled, secret)
-        fixed = FixedName(remote, must_name_a_model(remote.name), remote.cheap)
-        return lambda: fixed
-    if spelled in BUILT_IN or (kind == "onnx" and rest):
-        return lambda: _opened(spelled)
-    meant = kind if "://" in spelled else spelled  # an address may contain a key
-    raise Invalid(f"there is no embedder {quoted(meant)}; embedders are {ALLOWED}")
+    return chosen(spelled).spelled
 
 
 def _opened(spelled: str) -> Embedder | None:

@@ -102,15 +102,11 @@ class LayeredEmbedder:
             ids = np.array(table.tokens.ids(text), np.int_)
             for start in range(0, len(ids), WINDOW):
                 window = ids[start : start + WINDOW]
-                window = window[
-                    table.rows[window].any(axis=1)
-                ]  # tokens that the table does not know would only add noise
+                window = window[table.rows[window].any(axis=1)]  # the table does not know the others: they add noise
                 windows.setdefault(len(window), []).append((place, window))
         windows.pop(0, None)
         out = np.zeros((len(texts), WIDTH), dtype=np.float32)
-        for size in sorted(
-            windows
-        ):  # so the windows of a text are added in the same order whatever the other texts are
+        for size in sorted(windows):  # so those of a text are added in the same order whatever the other texts are
             step = max(1, TOGETHER // size)
             for start in range(0, len(windows[size]), step):
                 some = windows[size][start : start + step]

@@ -2,20 +2,22 @@
 
 The folder has the form in which such models are published: `model.onnx` or `onnx/model.onnx`, and `tokenizer.json`; if present,
 `config.json`, `sentence_bert_config.json`, `modules.json` and `1_Pooling/config.json` say how long a text may be, and whether
-the mean of all tokens or the first one counts. A graph that gives one number for a text is a cross-encoder. The name of the
-model includes the digest of whatever decides its vectors.
+the mean of all tokens or the first one counts. A graph that gives one number for a text is a cross-encoder, which can be named
+as reranker. The name of the model includes the digest of whatever decides its vectors.
 """
 
 import hashlib
 import json
 import math
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from memorist.errors import Invalid, ModelUnavailable
-from memorist.text.visible import visible
+from memorist.models.embed import NONE
+from memorist.text.visible import quoted, visible
 
 if TYPE_CHECKING:
     from memorist.models.embed import Floats
@@ -143,3 +145,44 @@ class OnnxReranker(OnnxModel):
     def __call__(self, question: str, texts: Sequence[str]) -> list[float]:
         logits = [float(output.ravel()[0]) for output in self._run([(question, text) for text in texts])]
         return [1 / (1 + math.exp(-max(-700.0, logit))) for logit in logits]
+
+
+class NamedReranker:
+    """`memorist.design.Reranker` by name, opened with the first query that needs it. If it cannot be used, the order stays as it
+    was; the trace of each answer says why, and `status` and `doctor` say it too."""
+
+    def __init__(self, spelled: str) -> None:
+        self._folder = spelled.removeprefix("onnx:")
+
+    def __call__(self, question: str, texts: Sequence[str]) -> list[float]:
+        return self.model(question, texts)
+
+    @cached_property
+    def model(self) -> OnnxReranker:
+        return OnnxReranker(self._folder)
+
+    def problem(self) -> str | None:
+        """Why it cannot be used, if so; found out by using it."""
+        try:
+            self("ready?", ["ready"])
+        except Exception as problem:  # a graph may fail in any way once it runs
+            return str(problem)
+        return None
+
+
+Judge = Callable[[str, Sequence[str]], Sequence[float]]  # called a Reranker in `memorist.design`
+
+
+def checked_reranker(spelled: object) -> str:
+    """The name of a reranker in the form allowed in settings; raises if invalid."""
+    if isinstance(spelled, str) and (spelled == NONE or spelled.removeprefix("onnx:") not in ("", spelled)):
+        return spelled
+    raise Invalid(f"rerank must be {NONE}, or onnx:FOLDER for a cross-encoder, not {quoted(spelled)}")
+
+
+def reranker(given: Judge | str | None, usual: str) -> Judge | None:
+    """The reranker that a caller means; without any, that of the settings."""
+    meant = usual if given is None else given
+    if not isinstance(meant, str):
+        return meant
+    return None if checked_reranker(meant) == NONE else NamedReranker(meant)

@@ -1,8 +1,9 @@
-"""Models behind a server: how one is asked, and vectors from one with OpenAI's `/embeddings`.
+"""Models behind a server: vectors from one with OpenAI's `/embeddings`, and answers from one with its `/chat/completions`.
 
 The address is one line: `https://HOST/v1/embeddings?model=NAME&key=VARIABLE`. `key` *names* the environment variable that
-holds the key; the key itself is read when it is sent, and appears in no setting, store, log or message. Redirects are not
-followed. A proxy named by the environment is never used for this machine over http://: it would read texts and key.
+holds the key. It is read each time it is sent, so that a replaced key is used at once and appears in no setting, store, log or
+message. Redirects are not followed. A proxy named by the environment is never used for this machine over http://: it would read
+texts and key. For a chat model, `calls`, `tokens` (per day) and `seconds` (per answer) limit the cost.
 """
 
 import json
@@ -10,21 +11,25 @@ import random
 import re
 import time
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import partial
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 from urllib.parse import SplitResult, parse_qsl, urlsplit
 
 from memorist.errors import Invalid, ModelUnavailable
+from memorist.models.chat import ChatFailed, ChatOutcome, ChatPrompt, ChatReply, parsed
 from memorist.patience import apart
+from memorist.store.tally import ChatLimits
 from memorist.text.visible import quoted
 
 if TYPE_CHECKING:
     from memorist.models.embed import Floats, Secret
 
 AT_ONCE = 64  # texts in one request
-SECONDS, ATTEMPTS = 30.0, 4  # for one request
+SECONDS, ATTEMPTS = 30.0, 4  # for one request for vectors
 SECONDS_FOR_ONE = 4.0  # for a single text, which is a query that somebody waits for; it is asked once
+CHAT_ATTEMPTS = 3  # for one request for an answer, if the problem may be temporary
 FIRST_PAUSE = 0.3
 LARGEST_ANSWER = 64 * 1024 * 1024
 HERE = ("localhost", "127.0.0.1", "::1")
@@ -39,7 +44,7 @@ PROXIES = "; see HTTPS_PROXY, HTTP_PROXY, ALL_PROXY and SSL_CERT_FILE in the env
 class ServerFailed(Exception):
     """A server gave no answer that can be used."""
 
-    def __init__(self, outcome: Literal["refused", "timeout", "transport_error", "unparseable"], because: str) -> None:
+    def __init__(self, outcome: ChatOutcome, because: str) -> None:
         super().__init__(because)
         self.outcome = outcome
 
@@ -67,8 +72,13 @@ class Endpoint:
                 status, content, wait = answer.result(until - time.monotonic())
                 if status == 200 or status in accepted:
                     return status, content
-                because = REASONS.get(status, f"it answered with status {status}")
-                failed = ServerFailed("refused" if status in (401, 403) else "transport_error", because)
+                hint = f"set {self.variable} to a valid key" if self.variable else "name its variable by &key=VARIABLE"
+                because, refused = REASONS.get(status, f"it answered with status {status}"), status in (401, 403)
+                failed = (
+                    ServerFailed("refused", f"{because}; {hint}")
+                    if refused
+                    else ServerFailed("transport_error", because)
+                )
                 attempts = attempts if status == 429 or status >= 500 else 1
             except ServerFailed:
                 raise
@@ -180,3 +190,79 @@ class RemoteEmbedder:
         except (KeyError, TypeError, ValueError, OverflowError, RecursionError):
             because = "its answer is not what /embeddings answers: a vector of numbers for each text"
         raise ModelUnavailable(f"the embedder at {quoted(self.server.url)} cannot be used: {because}")
+
+
+# Servers differ in how they guarantee JSON. The best way is tried first: a schema, then JSON of any form, then words alone; a
+# way that the server refuses is not tried again.
+COMPLETIONS = "/chat/completions"
+LADDER = ("json_schema", "json_object", "prompt")
+NOT_THIS_WAY = (400, 415, 422, 501)  # how servers respond to a form of JSON that they do not know
+WRITTEN = "Answer with one JSON value and nothing else. It must fit this JSON schema: "
+
+
+@dataclass(slots=True)
+class RemoteChat:
+    """`memorist.models.chat.Chat` over HTTP."""
+
+    server: Endpoint
+    model: str
+    limits: ChatLimits
+    way: int = 0  # the place on the ladder that works, or is to be tried first
+
+    @classmethod
+    def at(cls, address: str, secret: "Secret") -> "RemoteChat":
+        """The model at that address."""
+        split, named = read_address(address, "a chat model", ("calls", "tokens", "seconds"))
+        path = split.path.rstrip("/").removesuffix(COMPLETIONS) + COMPLETIONS
+        limits = ChatLimits(**{part: int(named[part]) for part in ("calls", "tokens", "seconds") if part in named})
+        return cls(Endpoint(f"{split.scheme}://{split.netloc}{path}", named.get("key"), secret), named["model"], limits)
+
+    @property
+    def name(self) -> str:
+        return f"{self.model}@{self.server.url.removesuffix(COMPLETIONS)}"
+
+    def answer(self, prompt: ChatPrompt, seconds: float) -> ChatReply:
+        until = time.monotonic() + seconds
+        try:
+            for way, form in enumerate(LADDER[self.way :], self.way):
+                accepted = () if form == LADDER[-1] else NOT_THIS_WAY
+                body, left = self._body(prompt, form), until - time.monotonic()
+                status, content = self.server.send(body, left, CHAT_ATTEMPTS, accepted)
+                if status == 200:
+                    reply = _read(content)
+                    with suppress(ValueError, RecursionError):
+                        parsed(reply.text)
+                        self.way = way
+                        break
+        except ServerFailed as problem:
+            because = f"the chat model at {quoted(self.server.url)} cannot be used: {problem}"
+            raise ChatFailed(problem.outcome, because) from problem
+        return reply
+
+    def _body(self, prompt: ChatPrompt, way: str) -> dict[str, Any]:
+        schema = dict(prompt.schema)
+        system = prompt.system if way == LADDER[0] else f"{prompt.system}\n\n{WRITTEN}{json.dumps(schema)}"
+        body: dict[str, Any] = {
+            "model": self.model,
+            "messages": [{"role": "system", "content": system}, {"role": "user", "content": prompt.user}],
+            "max_tokens": prompt.most,
+            "temperature": 0,
+        }
+        named = {"name": "answer", "schema": schema, "strict": True}
+        forms = {"json_schema": {"type": way, "json_schema": named}, "json_object": {"type": way}}
+        return body | ({"response_format": forms[way]} if way in forms else {})
+
+
+def _read(content: bytes) -> ChatReply:
+    """The answer of a model; one that was cut at its maximal length does not count."""
+    try:
+        answer = json.loads(content)
+        choice, usage = answer["choices"][0], answer.get("usage") or {}
+        text, tokens = choice["message"]["content"], usage.get("total_tokens")
+    except (ValueError, LookupError, TypeError, AttributeError, RecursionError) as problem:
+        raise ServerFailed("unparseable", "its answer is not what /chat/completions answers") from problem
+    if choice.get("finish_reason") == "length":
+        raise ServerFailed("truncated", "its answer was cut at its maximal length")
+    if not isinstance(text, str):
+        raise ServerFailed("unparseable", "its answer has no text")
+    return ChatReply(text, tokens if isinstance(tokens, int) else None)

@@ -34,7 +34,7 @@ from memorist.kinds import Kind, own_kinds
 from memorist.lazy import dataclass
 from memorist.models.chat import checked_chat
 from memorist.models.embed import DEFAULT, checked_name
-from memorist.models.rerank import checked_reranker
+from memorist.models.onnx import checked_reranker
 from memorist.project import repository_root, resolve_project
 from memorist.records import Scope
 from memorist.store.open import file_of

@@ -76,13 +76,13 @@ def marked_in(text: str, prose: bool) -> list[Marked]:
                 marked += _item(found["word"] or found["bare"], line[found.end() :], number)
         return marked
     for number, head, box, block in _blocks(text.split("\n")):
-        mark = _MARKED.match(block)
-        said = block[mark.end() :] if mark else block
-        word = "" if box else (mark["word"] or mark["bare"]) if mark else None
-        items = [] if word is None or box not in ("", "[ ]") else _item(word, said, number)
-        marked += items
-        if not items and box in ("", "[ ]") and "#" not in head and not block.startswith("|"):
-            marked += _entities(block, number, named)
+        if box in ("", "[ ]"):  # else it is done
+            mark = _MARKED.match(block)
+            word = mark["word"] or mark["bare"] if mark and not box else ""
+            items = _item(word, block[mark.end() if mark else 0 :], number) if mark or box else []
+            if not items and "#" not in head and not block.startswith("|"):
+                items = list(_entities(block, number, named))
+            marked += items
     return marked
 
 
@@ -99,11 +99,8 @@ def _item(word: str, said: str, line: int) -> list[Marked]:
 def _blocks(lines: list[str]) -> Iterator[tuple[int, str, str, str]]:
     """The paragraphs, points of lists and headings with their first line: what introduces each, its box, and its text. Code and
     front matter are left out."""
-    front = (
-        next((n for n, line in enumerate(lines[1:200], 2) if line.strip() == "---"), 0)
-        if lines[0].strip() == "---"
-        else 0
-    )
+    ends = (number for number, line in enumerate(lines[1:200], 2) if line.strip() == "---")
+    front = next(ends, 0) if lines[0].strip() == "---" else 0
     fenced, block = False, (0, "", "", "")
     for number, line in enumerate(lines, 1):
         fence = _FENCE.match(line) is not None

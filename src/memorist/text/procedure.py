@@ -36,11 +36,8 @@ class Procedure:
         """Prerequisites, steps in order, and warnings: each on one line, so that none can pass for another."""
         parts = self.prerequisites, self.steps, self.warnings
         needs, steps, beware = ([" ".join(each.split()) for each in part] for part in parts)
-        return [
-            *(f"Needs: {each}" for each in needs),
-            *(f"{place}. {each}" for place, each in enumerate(steps, 1)),
-            *(f"Beware: {each}" for each in beware),
-        ]
+        numbered = [f"{place}. {each}" for place, each in enumerate(steps, 1)]
+        return [*(f"Needs: {each}" for each in needs), *numbered, *(f"Beware: {each}" for each in beware)]
 
     def titled(self, text: str) -> str:
         """The text of the memory under the name of the procedure, unless the text contains it."""
@@ -51,12 +48,8 @@ class Procedure:
 def structured(data: Mapping[str, Any], kind: str) -> Mapping[str, Any]:
     """The data of a memory of that kind, after checking its meaningful parts: triggers, and the parts of a procedure."""
     if kind == PROCEDURE and "trigger" in data:
-        one = data["trigger"]
-        named = [[one] if isinstance(one, str) else one, data.get(TRIGGERS, ())]
-        for given, what in zip(named, ("trigger", TRIGGERS), strict=True):
-            if not isinstance(given, list | tuple):
-                raise Invalid(f"{what} must be a text or a list of texts, not {quoted(given)}")
-        data = {**{name: value for name, value in data.items() if name != "trigger"}, TRIGGERS: [*named[0], *named[1]]}
+        given = [*checked(data["trigger"], "trigger"), *(checked(data[TRIGGERS]) if TRIGGERS in data else ())]
+        data = {**{name: value for name, value in data.items() if name != "trigger"}, TRIGGERS: given}
     if TRIGGERS in data:
         data = {**data, TRIGGERS: checked(data[TRIGGERS])}
     if kind == PROCEDURE and any(part in data for part in PARTS_OF_PROCEDURE):

@@ -14,7 +14,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 from functools import cache
 
-from memorist.text.dates import MONTHS, WEEKDAYS
+from memorist.text.dates import TIME_NAMES
 from memorist.text.patterns import regex
 from memorist.text.words import LONGEST_QUERY, STOP_WORDS, plain_words, terms
 
@@ -124,70 +124,42 @@ def _cut(text: str, cuts: Iterable[tuple[int, int]]) -> str:
 # LoCoMo any@1 falls from 46.4 to 36.7 without speakers. A name that belongs to no speaker is a word like any other.
 
 _TITLES = frozenset("dr mr mrs ms prof professor sir st saint lady lord mx".split())
-_AS_SPELLED = STOP_WORDS | MONTHS.keys() | WEEKDAYS.keys()  # Will, May: names only with their capital
+_AS_SPELLED = STOP_WORDS.union(TIME_NAMES)  # Will, May, Summer: names only with their capital
 # The Latin alphabet with its accents: next to a Chinese character, a name is still a whole word.
 _LATIN = "A-Za-z0-9_\u00c0-\u024f"
-_ANY_BLANKS = regex(r"\s+")
 _BEFORE_SIGN = regex(r"\s+(?=[,.;:!?)])")
 
 
-def speakers_in(question: str, known: Iterable[str]) -> list[str]:
-    """The known speakers that a query names, in order of mention, each under the known name.
+def speakers_in(question: str, known: Iterable[str]) -> tuple[list[str], str]:
+    """The known speakers that a query names, in order of mention, each under the known name; and the query without these names
+    and their possessives, but unchanged if no word would be left.
 
     >>> speakers_in("What did caroline's brother tell Mel?", ["Mel", "Caroline Smith", "Bo"])
-    ['Caroline Smith', 'Mel']
+    (['Caroline Smith', 'Mel'], 'What did brother tell?')
     """
-    text = unicodedata.normalize("NFC", question)
-    forms = _forms(text, known)
-    mentions = _pattern(forms).finditer(text) if forms else ()
-    return list(dict.fromkeys(forms[(each.lastindex or 1) - 1][1] for each in mentions))
-
-
-def without_names(question: str, names: Iterable[str]) -> str:
-    """The query without these names and their possessives; unchanged if no word would be left.
-
-    >>> without_names("What did Caroline's brother say?", ["Caroline"])
-    'What did brother say?'
-    """
-    text = unicodedata.normalize("NFC", question)
-    forms = _forms(text, names)
-    if not forms:
-        return question
-    left = _BEFORE_SIGN.sub("", _ANY_BLANKS.sub(" ", _pattern(forms).sub(" ", text))).strip()
-    return left if any(map(str.isalnum, left)) else question
-
-
-def _forms(text: str, known: Iterable[str]) -> list[tuple[str, str]]:
-    """The ways to name each speaker that occur in the text, the longest first: (as written, as known).
-
-    A first name is enough, unless two of them share it. Only what occurs is kept, so that a thousand speakers cost
-    a thousand lookups and no pattern of a thousand names.
-    """
+    text, forms = unicodedata.normalize("NFC", question), list[tuple[str, str]]()  # as written, as known
     people = [(words, name) for name in dict.fromkeys(known) if (words := unicodedata.normalize("NFC", name).split())]
-    firsts = Counter(words[0].casefold() for words, _ in people)
-    folded, forms = text.casefold(), []
+    firsts, folded = Counter(words[0].casefold() for words, _ in people), text.casefold()
     for words, name in people:
-        first = words[0]
-        if first.casefold() not in folded:
-            continue
-        forms.append((" ".join(words), name))
-        if len(words) > 1 and firsts[first.casefold()] == 1 and first.rstrip(".").lower() not in _TITLES:
-            forms.append((first, name))
-    return sorted(forms, key=lambda form: -len(form[0]))
-
-
-def _pattern(forms: list[tuple[str, str]]) -> re.Pattern[str]:
-    """A pattern for any of the forms, each in a group: whole words in any case; short ones and ordinary words as written; other
-    scripts anywhere."""
-    options = []
+        first = words[0].casefold()
+        if first in folded:  # so that of a thousand speakers no pattern of a thousand names is made
+            forms.append((" ".join(words), name))
+            if len(words) > 1 and firsts[first] == 1 and first.rstrip(".") not in _TITLES:
+                forms.append((words[0], name))  # a first name is enough, unless two of them share it
+    if not forms:
+        return [], question
+    forms.sort(key=lambda form: -len(form[0]))
+    options = list[str]()  # whole words in any case; short ones and ordinary words as written; other scripts anywhere
     for form, _ in forms:
         spelled = r"\s+".join(map(re.escape, form.split()))
         if not any(char.isalpha() and char > "\u024f" for char in form):
-            if len(form) < 3 or form.lower() in _AS_SPELLED:
-                spelled = f"(?-i:{spelled})"
-            spelled = rf"(?<![{_LATIN}]){spelled}(?![{_LATIN}])"
+            as_written = len(form) < 3 or form.lower() in _AS_SPELLED
+            spelled = rf"(?<![{_LATIN}]){f'(?-i:{spelled})' if as_written else spelled}(?![{_LATIN}])"
         options.append(f"({spelled})")
-    return re.compile(rf"(?:{'|'.join(options)})(?:['’]s(?![{_LATIN}])|['’](?!\w))?", re.IGNORECASE)
+    pattern = re.compile(rf"(?:{'|'.join(options)})(?:['’]s(?![{_LATIN}])|['’](?!\w))?", re.IGNORECASE)
+    named = list(dict.fromkeys(forms[(each.lastindex or 1) - 1][1] for each in pattern.finditer(text)))
+    left = _BEFORE_SIGN.sub("", " ".join(pattern.sub(" ", text).split()))
+    return named, left if named and any(map(str.isalnum, left)) else question
 
 
 _NAME = regex(r"\b\w+(?:\+\+|#(?!\w))|(?<=[\w,;:)(\"'] )[A-Z][\w'-]*|\b\w*[0-9]\w*")
@@ -205,25 +177,23 @@ def names_in(text: str) -> list[str]:
 # ---------------------------------------------------------------- whose words are asked for
 # "You" is the assistant and "I" the user, as the user asks. LongMemEval rec@5 falls by 1.1 without this, BEAM by 0.6.
 
-_SAY = "say|said|tell|told|mention(?:ed)?|write|wrote|written|ask(?:ed)?|explain(?:ed)?|describe[d]?"
-_ADVISE = "advise[d]?|suggest(?:ed)?|recommend(?:ed)?|propose[d]?|answer(?:ed)?|reply|replied|warn(?:ed)?|list(?:ed)?"
-_PAST = "(?:'ve|'d)? (?:(?:have|had|just|also|once|already|earlier) )*(?:said|told|mentioned|wrote|asked|explained"
-_GESAGT = "(?:\\w+ ){0,6}(?:gesagt|erzählt|erwähnt|geschrieben|gemeint|gefragt|erklärt|genannt"
+_VERBS = (
+    "say|tell|told|mention(?:ed)?|wr[io]te|written|ask(?:ed)?|explain(?:ed)?|described?|said|advised?|suggest(?:ed)?"
+    "|recommend(?:ed)?|proposed?|answer(?:ed)?|reply|replied|warn(?:ed)?|list(?:ed)?"
+)
+_GESAGT = "gesagt|erzählt|erwähnt|geschrieben|gemeint|gefragt|erklärt|genannt|geraten|empfohlen"
+_PAST = "said|told|mentioned|wrote|asked|explained|advised|suggested|recommended|proposed|warned"
 _ADVICE = (
     "advice|suggestions?|recommendations?|answers?|reply|proposal|warning|rat|vorschl[aä]ge?|empfehlung(?:en)?|antwort"
 )
+_ASK = rf"(?:did|have|had) %s (?:\w+ )?(?:{_VERBS})|%s (?:\w+ ){{0,6}}(?:{_GESAGT})"
+_STATE = rf"%s(?:'ve|'d)? (?:(?:have|had|just|also|once|already|earlier) )*(?:{_PAST})"
 # A query for what was said takes precedence over a clause about it: "I told you about Ann. What did you advise?"
 _ROLES = [
     regex(rf"\b(?:(?P<assistant>{assistant})|(?P<user>{user}))\b", re.IGNORECASE)
     for assistant, user in (
-        (
-            rf"(?:did|have|had) you (?:\w+ )?(?:{_SAY}|{_ADVISE})|(?:hast|haben) (?:du|sie) {_GESAGT}|geraten|empfohlen)",
-            rf"(?:did|have|had) i (?:\w+ )?(?:{_SAY})|habe? ich {_GESAGT})",
-        ),
-        (
-            rf"you{_PAST}|advised|suggested|recommended|proposed|warned)|(?:your|deine?[nmr]?) (?:\w+ )?(?:{_ADVICE})",
-            rf"i{_PAST})",
-        ),
+        (_ASK % ("you", "(?:hast|haben) (?:du|sie)"), _ASK % ("i", "habe? ich")),
+        (rf"{_STATE % 'you'}|(?:your|deine?[nmr]?) (?:\w+ )?(?:{_ADVICE})", _STATE % "i"),
     )
 ]
 

@@ -15,6 +15,7 @@ What is left are texts with the same words but for inflection and synonyms, or w
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Collection, Hashable, Iterable, Mapping
 from functools import cache, lru_cache
@@ -131,12 +132,9 @@ class Statement:
     words: tuple[str, ...]  # words with meaning, each once, in order
     begins: frozenset[str]  # their beginnings, which are equal for words of one root
     names: tuple[str, ...]  # in order, those not introduced by a small word
-    numbers: tuple[str, ...]  # sorted
     counted: Mapping[str, frozenset[str]]  # number → the words before and after it
-    denied: bool
-    strict: frozenset[str]
+    turning: tuple[object, ...]  # the numbers, whether it is denied, the strict words, and the persons
     modal: frozenset[str]
-    persons: frozenset[str]
     bound: Mapping[str, frozenset[str]]  # small word → what follows it
     free: tuple[str, ...]  # words not introduced by a small word, in order
     turned: bool  # its order may be reversed: a passive, or "is what"
@@ -147,7 +145,8 @@ class Statement:
 
 
 def restates(first: str, second: str) -> Likeness | None:
-    """
+    """Whether the first has the same words as the second, about the same things, done by the same people.
+
     >>> restates("We deploy to staging on Friday", "On Friday we deploy to staging")
     'same'
     >>> restates("Ann is allergic to nuts", "Ann is allergic to nuts and carries an injector")
@@ -161,7 +160,16 @@ def restates(first: str, second: str) -> Likeness | None:
         return "same"
     if a.text.startswith(b.text) or b.text.startswith(a.text):
         return _continued(a, b)
-    return "same" if _says_it(a, b) else None
+    if not a.words or a.begins != b.begins or a.turning != b.turning or _rearranged(a, b):
+        return None
+    if a.modal and b.modal and a.modal.isdisjoint(b.modal):
+        return None
+    for number, beside in a.counted.items() if len(a.counted) > 1 else ():  # the same numbers may count other things
+        if beside and b.counted[number] and beside.isdisjoint(b.counted[number]):
+            return None
+    here, there = _joined(a.words, b.words)
+    alike = set(here) == set(there) and _bound_alike(a, b, here, there) and _in_order(a, b, here, there)
+    return "same" if alike else None
 
 
 def same_claim(first: str, second: str) -> bool:
@@ -187,15 +195,6 @@ def earlier_duplicates(texts: Iterable[tuple[str, Hashable]]) -> list[int | None
     return places
 
 
-def _says_it(a: Statement, b: Statement) -> bool:
-    """Whether both have the same words, about the same things, done by the same people."""
-    if not a.words or a.begins != b.begins or _turned_around(a, b) or _rearranged(a, b):
-        return False
-    here, there = _joined(a.words, b.words)
-    alike = set(here) == set(there) and _counts_alike(a, b)
-    return alike and _bound_alike(a, b, here, there) and _in_order(a, b, here, there)
-
-
 # ---------------------------------------------------------------- reading
 
 
@@ -210,10 +209,14 @@ class _Word(NamedTuple):
 
 @lru_cache(maxsize=4096)
 def statement(text: str) -> Statement:
-    text = _unwrapped(text)
-    read = _words(_phrased(text))
+    plain = text = _unwrapped(text)
+    for phrase, word in _PHRASES.items():
+        if phrase in text.lower():
+            plain = re.sub(rf"(?i)\b{phrase}\b", word, plain)
+    read = _words(plain)
     small, content = [word.low for word in read], [each for word in read for each in word.words]
-    sides, heads = _sides(read)
+    fronted = bool(small) and small[0] in _FROM | _BINDING
+    sides, heads = _sides(read, fronted)
     names, free, bound = _bound(read)
     numbers = [word for word in content if any(map(str.isdigit, word))]
     often = (*Counter(content).items(), *Counter(word for word in small if word in _BINDING).items())
@@ -226,16 +229,18 @@ def statement(text: str) -> Statement:
         words=tuple(dict.fromkeys(content)),
         begins=frozenset(word[:SHORTEST_ROOT] for word in content),
         names=tuple(dict.fromkeys(names)),
-        numbers=tuple(sorted(numbers)),
         counted={number: frozenset(beside) for number, beside in near.items()},
-        denied=sum(word in _DENY for word in small) % 2 == 1,
-        strict=frozenset(_ALIKE.get(word, word) for word in _STRICT.intersection(small)),
+        turning=(
+            sorted(numbers),
+            sum(word in _DENY for word in small) % 2 == 1,
+            sorted({_ALIKE.get(word, word) for word in _STRICT.intersection(small)}),
+            sorted({_PERSON[word] for word in small if word in _PERSON}),
+        ),
         modal=frozenset(_MODAL[word] for word in small if word in _MODAL),
-        persons=frozenset(_PERSON[word] for word in small if word in _PERSON),
         bound={word: frozenset(after) for word, after in bound.items()},
         free=tuple(dict.fromkeys(free)),
         turned=not (_TURNED | _LIGHT_VERBS).isdisjoint(small),
-        fronted=_is_fronted(small),
+        fronted=fronted,
         sides=tuple(tuple(side) for side in sides if side),
         twice=frozenset(word for word, times in often if times > 1),
         heads={word: frozenset(of) for word, of in heads.items()},
@@ -243,32 +248,29 @@ def statement(text: str) -> Statement:
 
 
 def _words(text: str) -> list[_Word]:
+    """Each word with its meaning, as the first of its group. Written as a name, any word has a meaning: Go."""
     read: list[_Word] = []
     for found in _TOKEN.finditer(text):
         raw, start, low = found[0], found.start(), found[0].lower()
         mark = text[start - 2] if start >= 2 and _END.search(text, start - 2, start) else ""
         named = raw in _ALSO_NAMES if start == 0 else raw[0].isupper() and raw[:2] not in ("I", "I'")
         is_title = low in _TITLES and bool(read) and read[-1].low in _ARTICLES
-        words = [low] if is_title else _content(raw, low, named)
-        read.append(_Word(low, words, start > 0 and raw[0].isupper(), mark))
+        plain = low.removesuffix("'s").removesuffix("'")
+        parts = [] if low in _EMPTY and not named else [low] if is_title else terms(raw[: len(plain)])
+        if len(parts) == 1 and not (named or is_title):
+            parts = [_canonical().get(parts[0], parts[0])]
+        meaning = ["·".join(parts)] if parts else []  # getUserById is one word
+        read.append(_Word(low, meaning, start > 0 and raw[0].isupper(), mark))
     return read
 
 
-def _is_fronted(small: list[str]) -> bool:
-    """Whether it begins with what usually comes later: "On Friday, we deploy"; its comma then separates no sides."""
-    return bool(small) and small[0] in _FROM | _BINDING
-
-
-def _sides(read: list[_Word]) -> tuple[list[list[str]], dict[str, list[str]]]:
-    """The words of each side of a text, and what "only", "of" and the like refer to."""
+def _sides(read: list[_Word], fronted: bool) -> tuple[list[list[str]], dict[str, list[str]]]:
+    """The words of each side of a text, and what "only", "of" and the like refer to. The comma after what was moved to the front
+    separates no sides: "On Friday, we deploy"."""
     sides: list[list[str]] = [[]]
     heads: dict[str, list[str]] = {}
-    waits, owner, last = (
-        list[str](),
-        "",
-        "",
-    )  # "only", waiting for its word; "api", for the shop of "the api of the shop"
-    fronted = _is_fronted([word.low for word in read])
+    waits = list[str]()  # "only", for its word
+    owner = last = ""  # "api", for the shop of "the api of the shop"; the last word with a meaning
     for place, (low, words, _, mark) in enumerate(read):
         if (mark and not (place and fronted and mark == "," and len(sides) == 1)) or (not words and low in _AND):
             sides.append([])
@@ -322,25 +324,6 @@ def _unwrapped(text: str) -> str:
     return _DECIDED.sub("", text)
 
 
-def _phrased(text: str) -> str:
-    low = text.lower()
-    for phrase, word in _PHRASES.items():
-        if phrase in low:
-            text = regex(rf"(?i)\b{phrase}\b").sub(word, text)
-    return text
-
-
-def _content(raw: str, low: str, named: bool) -> list[str]:
-    """The meaning of a word, as the first of its group; getUserById is one word. Written as a name, any word has a meaning:
-    Go."""
-    if low in _EMPTY and not named:
-        return []
-    plain = low.removesuffix("'s").removesuffix("'")
-    found = terms(raw[: len(plain)])
-    alone = len(found) == 1 and not named
-    return [_canonical().get(found[0], found[0]) if alone else "·".join(found)] if found else []
-
-
 @cache
 def _canonical() -> Mapping[str, str]:
     return {term: terms(group)[0] for group in _GROUPS for term in terms(group) if len(term) > 1}
@@ -349,28 +332,18 @@ def _canonical() -> Mapping[str, str]:
 # ---------------------------------------------------------------- comparing
 
 
-def _turned_around(a: Statement, b: Statement) -> bool:
-    """Whether something that reverses a claim shows that they cannot say the same."""
-    if (a.numbers, a.denied, a.strict) != (b.numbers, b.denied, b.strict):
-        return True
-    return a.persons != b.persons or bool(a.modal and b.modal and a.modal.isdisjoint(b.modal))
-
-
 def _joined(a: Iterable[str], b: Iterable[str]) -> tuple[list[str], list[str]]:
     """The words of both, with those of the same root as one word: authenticate, authentication."""
     here, there = list(a), list(b)
     left = [word for word in here if word not in there]
     for place, word in enumerate(there):
-        root = next((other for other in left if word not in here and _are_of_one_root(word, other)), None)
-        if root is not None:
-            left.remove(root)
-            there[place] = root
+        for other in left if word not in here and word.isalpha() else ():
+            least = max(SHORTEST_ROOT, round(0.6 * max(len(word), len(other))))
+            if other.isalpha() and word[:least] == other[:least] and min(len(word), len(other)) >= least:
+                left.remove(other)
+                there[place] = other
+                break
     return here, there
-
-
-def _are_of_one_root(a: str, b: str) -> bool:
-    least = max(SHORTEST_ROOT, round(0.6 * max(len(a), len(b))))
-    return a.isalpha() and b.isalpha() and a[:least] == b[:least] and min(len(a), len(b)) >= least
 
 
 def _continued(a: Statement, b: Statement) -> Likeness | None:
@@ -407,13 +380,6 @@ def _poles() -> tuple[frozenset[str], ...]:
     return tuple(frozenset(_canonical().get(term, term) for term in pair) for pair in told)
 
 
-def _counts_alike(a: Statement, b: Statement) -> bool:
-    """Whether the same numbers count the same things, if there are several."""
-    if len(set(a.numbers)) < 2:
-        return True
-    return all(not a.counted[n] or not b.counted[n] or a.counted[n] & b.counted[n] for n in set(a.numbers))
-
-
 def _bound_alike(a: Statement, b: Statement, here: list[str], there: list[str]) -> bool:
     """Whether the same things follow the same small words: "from Rome to Oslo" is not "from Oslo to Rome"."""
     names = dict(zip(b.words, there, strict=True)) if len(b.words) == len(there) else {}
@@ -429,11 +395,14 @@ def _bound_alike(a: Statement, b: Statement, here: list[str], there: list[str]) 
 
 
 def _in_order(a: Statement, b: Statement, here: list[str], there: list[str]) -> bool:
-    """Whether the one who acts comes first in both. A reversed sentence shows that by a passive, or "is what"."""
+    """Whether the one who acts comes first in both: after "by" in a passive. A reversed sentence shows that, or "is what"."""
     if _common(a.names, b.names) != _common(b.names, a.names):
         return False
     if ("by" in a.bound) != ("by" in b.bound):
-        return _acts(a, there) if "by" in a.bound else _acts(b, here)
+        passive, other = (a, there) if "by" in a.bound else (b, here)
+        done_to = next((word for word in passive.words if word not in passive.bound["by"]), None)
+        actors = [other.index(word) for word in passive.bound["by"] if word in other]
+        return not actors or done_to not in other or min(actors) < other.index(done_to)
     first, second = _common(a.free, b.free), _common(b.free, a.free)
     turned = a.turned != b.turned and first[:1] != second[:1]
     # A part of it may only have been moved to the front.
@@ -443,10 +412,3 @@ def _in_order(a: Statement, b: Statement, here: list[str], there: list[str]) -> 
 
 def _common(some: Iterable[str], others: Collection[str]) -> list[str]:
     return [word for word in some if word in others]
-
-
-def _acts(passive: Statement, other: list[str]) -> bool:
-    """Whether what follows "by" precedes what it is done to, in the text without "by"."""
-    done_to = next((word for word in passive.words if word not in passive.bound["by"]), None)
-    places = [other.index(word) for word in passive.bound["by"] if word in other]
-    return not places or done_to not in other or min(places) < other.index(done_to)

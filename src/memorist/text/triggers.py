@@ -34,7 +34,8 @@ ORDINARY = (
     "Wo liegt der Schlüssel für den Keller?", "def main(): return 0", "When is Anna's birthday?", "明日の会議は何時ですか",
     "¿Cuándo llega el tren?", "The deploy took 14 minutes yesterday", "git push origin main", "Error: cannot open 'data.csv'",
 )  # fmt: skip
-_WORD = regex(r"\w+")
+# A word; Chinese, Japanese and Thai have no blanks around theirs, which are found anywhere.
+_WORD = regex(r"[^\W\u0e00-\u0eff\u3040-\u9fff]+")
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,33 +43,33 @@ class Trigger:
     """A usable trigger: some words, or a pattern."""
 
     said: str  # as written
-    words: str = ""  # in the form in which texts are compared
-    first: str = ""  # the first of them, by which it is looked up
-    pattern: Expression | None = None
-
-    def occurs(self, context: "Occurring") -> bool:
-        if self.pattern is not None:
-            return self.pattern.search(context.bytes) is not None
-        return (not self.first or self.first in context.words) and _stands_alone(self.words, context.text)
+    sought: str | Expression  # words are delimited like the text in which they are searched for
 
 
 @dataclass(frozen=True, slots=True)
 class Occurring:
     """A text in which triggers are searched for, prepared once for all of them."""
 
-    text: str
-    words: frozenset[str]
+    words: str
     bytes: bytes
 
     @classmethod
     def of(cls, said: str) -> "Occurring":
-        text = normalised(said[-LONGEST_CONTEXT:])
         read = said[-LONGEST_FOR_PATTERNS:].encode("utf-8", "replace")
-        return cls(text, frozenset(_WORD.findall(text)), read)
+        return cls(_delimited(said[-LONGEST_CONTEXT:]), read)
 
     def meets(self, triggers: Iterable[Trigger]) -> Trigger | None:
         """The first of these that occurs."""
-        return next((trigger for trigger in triggers if trigger.occurs(self)), None)
+        for trigger in triggers:
+            if trigger.sought in self.words if isinstance(trigger.sought, str) else trigger.sought.search(self.bytes):
+                return trigger
+        return None
+
+
+def _delimited(text: str) -> str:
+    """The text in the form in which texts are compared, with a NUL on both sides of each word, so that "drop" is not found in
+    "dropped"."""
+    return _WORD.sub("\0\\g<0>\0", normalised(text))
 
 
 def checked(given: object, what: str = TRIGGERS) -> list[str]:
@@ -79,7 +80,7 @@ def checked(given: object, what: str = TRIGGERS) -> list[str]:
     if len(wanted) > MOST_TRIGGERS:
         raise Invalid(f"{what} are {len(wanted):,}; {MOST_TRIGGERS} are allowed: a pattern can stand for several words")
     for each in wanted:
-        if (problem := _problem(each)) is not None:
+        if isinstance(problem := _read(each), str):
             raise Invalid(f"{what}: {quoted(each)} {problem}")
     return list(dict.fromkeys(each.strip() for each in wanted))
 
@@ -93,26 +94,26 @@ def said_in(data: Mapping[str, Any]) -> tuple[str, ...]:
 @lru_cache(maxsize=1 << 12)
 def usable(said: tuple[str, ...]) -> tuple[Trigger, ...]:
     """The usable ones among them; invalid ones, or ones no longer allowed, are left out."""
-    return tuple(_trigger(each.strip()) for each in said if _problem(each) is None)
+    return tuple(trigger for each in said if isinstance(trigger := _read(each), Trigger))
 
 
-def is_pattern(said: str) -> bool:
-    """Whether it is a pattern between slashes, not words."""
-    said = said.strip()
-    return len(said) > 1 and said[0] == said[-1] == "/"
-
-
-def _problem(said: object) -> str | None:
-    """Why it cannot be a trigger."""
+def _read(said: object) -> Trigger | str:
+    """The trigger, or why it cannot be one."""
     if not isinstance(said, str) or not said.strip() or flaw(said):
         return "is no text that can occur; write words such as 'drop table', or a pattern such as '/rm +-rf/'"
     said = said.strip()
     if len(said) > LONGEST_TRIGGER:
         return f"has {len(said):,} characters; {LONGEST_TRIGGER} are allowed"
-    if not is_pattern(said):
-        return None if statement(said).words else "stands in nearly any text; name what has to occur"
+    if said == "/" or said[0] != "/" or said[-1] != "/":
+        return (
+            Trigger(said, _delimited(said))
+            if statement(said).words
+            else "stands in nearly any text; name what has to occur"
+        )
     try:
-        pattern = _compiled(said[1:-1])
+        pattern = Expression(
+            said[1:-1].encode(), utf8=True, never_capture=True, case_sensitive=False, max_mem=PATTERN_MEMORY
+        )
     except Unusable as problem:
         return f"cannot be used: {problem}; it must be RE2, which has no lookaround and no backreferences"
     if pattern.size > LARGEST_PROGRAM:
@@ -122,39 +123,4 @@ def _problem(said: object) -> str | None:
     fits = sum(pattern.search(text.encode()) is not None for text in ORDINARY)
     if pattern.search(b"") is not None or fits > TOO_MANY_FIT * len(ORDINARY):
         return "fits nearly any text; say what has to occur"
-    return None
-
-
-@lru_cache(maxsize=1 << 10)
-def _compiled(pattern: str) -> Expression:
-    return Expression(pattern.encode(), utf8=True, never_capture=True, case_sensitive=False, max_mem=PATTERN_MEMORY)
-
-
-def _trigger(said: str) -> Trigger:
-    if is_pattern(said):
-        return Trigger(said, pattern=_compiled(said[1:-1]))
-    words = normalised(said)
-    found = _WORD.findall(words)
-    return Trigger(said, words, found[0] if found and all(map(_continues, found[0])) else "")
-
-
-def _stands_alone(words: str, text: str) -> bool:
-    """Whether these words occur without being part of a longer word."""
-    start = text.find(words)
-    while start >= 0:
-        end = start + len(words)
-        longer = (_continues(text[start - 1 : start]) and _continues(words[0])) or (
-            _continues(text[end : end + 1]) and _continues(words[-1])
-        )
-        if not longer:
-            return True
-        start = text.find(words, start + 1)
-    return False
-
-
-def _continues(letter: str) -> bool:
-    """Whether the letter can continue a word; Chinese, Japanese and Thai words have no blanks around them, and are found
-    anywhere."""
-    return letter == "_" or (
-        letter.isalnum() and not ("\u0e00" <= letter <= "\u0eff" or "\u3040" <= letter <= "\u9fff")
-    )
+    return Trigger(said, pattern)

@@ -89,10 +89,7 @@ def flaw(text: str) -> str | None:
 
 
 def _escape(char: str) -> str:
-    code = ord(char)
-    if code < 0x100:
-        return f"\\x{code:02x}"
-    return f"\\u{code:04x}" if code < 0x10000 else f"\\U{code:08x}"
+    return r"\x0d" if char == "\r" else char.encode("unicode_escape").decode()
 
 
 # ---------------------------------------------------------------- bytes

@@ -19,14 +19,13 @@ from itertools import zip_longest
 
 import Stemmer  # type: ignore[import-not-found]
 
-from memorist.text.function_words import GERMAN, GERMAN_LEADS, evidence
 from memorist.text.patterns import regex
 
 JOINT = "·"  # never survives folding, so no text can forge a joined token
 SIGNS = {"": "", "++": "⁺⁺", "#": "♯"}
 LONGEST_TERM = 64
 LONGEST_QUERY = 8192
-TELL_LANGUAGE = 64  # words of a query that show whether it is German
+TELL_LANGUAGE = 512  # characters of a query that show whether it is German
 
 # Words in these ranges have no spaces around them (or, in Korean, include particles).
 _RUNS = (
@@ -40,12 +39,8 @@ _LETTER = rf"[^\x00-/:-@\[-`{{-\x7f{_RUNS}{_PICTURES}]"
 _ASCII_LETTER = "[0-9A-Za-z]"
 
 
-def _word_of(letter: str) -> str:
-    return rf"{letter}++(?:'{letter}++)*+(?:\+\+|#(?!{letter}))?+"
-
-
 def _name_of(letter: str) -> str:
-    word = _word_of(letter)
+    word = rf"{letter}++(?:'{letter}++)*+(?:\+\+|#(?!{letter}))?+"
     return rf"(?P<dot>(?<!{letter})(?<!\.)\.(?=[A-Za-z]))?(?P<name>{word}(?:(?:::|->|_+|[-./@:\\&]){word})*+)"
 
 
@@ -54,13 +49,11 @@ _PIECE = regex(
     rf"|(?P<picture>[\U0001f1e6-\U0001f1ff]{{2}}|[{_PICTURES}])"  # two regional letters are one flag
     rf"|{_name_of(_LETTER)}"
 )
-_WORDS = regex(_word_of(_LETTER))
 _LETTERS = regex(rf"[{_RUNS}]++|{_LETTER}++")
 # The same for ASCII: compiling the above takes 34 ms, these 0.4.
 _ASCII_PIECE = regex(_name_of(_ASCII_LETTER))
-_ASCII_WORDS = regex(_word_of(_ASCII_LETTER))
 _ASCII_LETTERS = regex(f"{_ASCII_LETTER}+")
-_STEPS = regex(r"[/\\@:]+")
+_STEPS, _JOINTS = regex(r"[/\\@:]+"), regex(r"[-.&_>]+")  # in a name
 _PLAIN_PICTURE = regex(f"[{_PICTURES}]")
 _NUMBERED = regex(r"[A-Za-z]+|[0-9]+")
 _HUMPS = regex(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+")
@@ -77,6 +70,23 @@ STOP_WORDS = frozenset(
     this those through to too under until up us very was we were what when where which while who whom
     whose why will with would you your yours yourself yourselves""".split()
 )
+# Words without content, spelled as they are folded. Only of a query that is evidently German they are left out, since "die" and
+# "war" are English words too; with them "wann kommt die Müllabfuhr" finds every note with "die". Lists for eight more languages
+# changed no figure.
+GERMAN = frozenset(
+    """aber alle alles als am an auch auf aus bei beim bin bis bist bitte da dann darf das dass dein deine deinem
+    deinen deiner dem den denn der des dich die diese diesem diesen dieser dieses dir doch dort du durch durfen
+    eigentlich ein eine einem einen einer eines er es etwas euch euer eure fuer fur gegen gibt habe haben habt
+    hast hat hatte hatten hattest her hier hin hinter ich ihm ihn ihnen ihr ihre ihrem ihren ihrer im in ins ist
+    ja jemand jene jener kann kannst kein keine keinem keinen keiner konnen konnt konnte konntest mal man mein
+    meine meinem meinen meiner meines mich mir mit mochte muss mussen musst musste nach neben nein nicht nichts
+    noch nochmal nur ob oder ohne sag sage schon sehr seid sein seine seinem seinen seiner seit sich sie sind so
+    soll sollen sollst sollte uber ueber um und uns unser unsere unserem unseren unserer unter vom von vor wahrend
+    wann war waren warum was wegen weil welche welchem welchen welcher welches wem wen wenn wer werden weshalb
+    wessen wie wieso wieviel will willst wir wird wirst wo wodurch wofur woher wohin wollen wollte womit woran
+    worauf worden wovon wurde wurden zu zum zur zwischen""".split()
+)
+_GERMAN_ONLY, _ENGLISH_ONLY = GERMAN - STOP_WORDS, STOP_WORDS - GERMAN
 
 _stemmers = threading.local()  # a Stemmer has its own buffer, so threads must not share one
 
@@ -152,24 +162,17 @@ def plain_words(text: str) -> list[str]:
 
 def _asked(text: str) -> Iterator[tuple[str, bool]]:
     """The tokens of a query in order, and whether each is a stop word in it."""
-    pieces = text[:LONGEST_QUERY].split()
-    german = sum(_speaks_german(raw) for raw in pieces[:TELL_LANGUAGE] if len(raw) <= LONGEST_TERM) >= GERMAN_LEADS
-    for raw in pieces:
-        yield from _cached(raw, german) if len(raw) <= LONGEST_TERM else _read(raw, True, german)
+    words = plain_words(text[:TELL_LANGUAGE])
+    german = sum(word in _GERMAN_ONLY for word in words)
+    is_german = german > 1 and german > sum(word in _ENGLISH_ONLY for word in words)
+    for raw in text[:LONGEST_QUERY].split():
+        yield from _cached(raw, is_german) if len(raw) <= LONGEST_TERM else _read(raw, True, is_german)
 
 
 @lru_cache(maxsize=1 << 12)
 def _cached(raw: str, german: bool) -> tuple[tuple[str, bool], ...]:
     """Queries consist of the same few words again and again."""
     return tuple(_read(raw, True, german))
-
-
-@lru_cache(maxsize=1 << 12)
-def _speaks_german(raw: str) -> int:
-    """What a piece without whitespace says about the language of the query."""
-    folded = _folded(raw)
-    words = (_ASCII_LETTERS if folded.isascii() else _LETTERS).findall(folded)
-    return sum(evidence(word.casefold(), word.casefold() in STOP_WORDS) for word in words if not _in_capitals(word))
 
 
 @lru_cache(maxsize=1 << 16)
@@ -197,7 +200,7 @@ def _read(raw: str, asking: bool, german: bool = False) -> Iterator[tuple[str, b
         if piece.lastgroup == "picture":
             yield piece[0], False
             continue
-        steps = [(_ASCII_WORDS if step.isascii() else _WORDS).findall(step) for step in _STEPS.split(piece["name"])]
+        steps = [_JOINTS.split(step) for step in _STEPS.split(piece["name"])]
         words = [word for step in steps for word in step]
         for joined in [words, *steps] if len(steps) > 1 else steps:
             whole = JOINT.join(map(_lower, joined)) if 1 < len(joined) <= LONGEST_TERM else ""
@@ -230,14 +233,9 @@ def _word(word: str, german: bool) -> Iterator[tuple[str, bool]]:
 
 
 def _is_idle(word: str, german: bool) -> bool:
-    """Whether a word is a stop word."""
+    """Whether a word is a stop word; US, IT and WHO are names."""
     lower = word.casefold()
-    return (lower in STOP_WORDS or (german and lower in GERMAN)) and not _in_capitals(word)
-
-
-def _in_capitals(word: str) -> bool:
-    """US, IT and WHO are names and not stop words."""
-    return len(word) > 1 and word.isupper()
+    return (lower in STOP_WORDS or (german and lower in GERMAN)) and not (len(word) > 1 and word.isupper())
 
 
 def _lower(word: str) -> str:
@@ -297,16 +295,11 @@ def chunks(text: str, size: int = 1000) -> list[tuple[int, int]]:
     """
     if size < 1:
         raise ValueError(f"a chunk needs at least one character, not {size}")
-    spans, start = [], 0
+    spans, start, crumb = [], 0, size // 2
     while len(text) - start > size:
         window, end = text[start : start + size], size
-        for pattern, least in (
-            (_PARAGRAPH, size // 2),
-            (_SENTENCE, size // 2),
-            (_SPACE, 0),
-        ):  # earlier, it leaves a crumb
-            ends = [match.end() for match in pattern.finditer(window, least)]
-            if ends:
+        for pattern, least in ((_PARAGRAPH, crumb), (_SENTENCE, crumb), (_SPACE, 0)):
+            if ends := [match.end() for match in pattern.finditer(window, least)]:
                 end = ends[-1]
                 break
         end = whole_character(text, start, start + end)

@@ -150,7 +150,7 @@ def _wording(record: Record) -> bytes:
     if len(record.text) > LONGEST_RESTATED:
         return b""
     said = statement(record.text)
-    told = (record.kind, sorted(said.words), said.numbers, said.denied, sorted(said.strict))
+    told = (record.kind, sorted(said.words), said.turning)
     return blake2b(repr(told).encode(), digest_size=8).digest() if said.words else b""
 
 

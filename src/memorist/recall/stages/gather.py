@@ -28,7 +28,6 @@ from memorist.text.question import (
     small_talk,
     speakers_in,
     without_injected,
-    without_names,
     without_urls,
 )
 from memorist.text.words import LONGEST_QUERY, query_terms, tells_something, terms
@@ -119,9 +118,8 @@ def _meant(said: str, bare: str) -> str:
 def _spoken_of(said: str, known: Sequence[str]) -> tuple[tuple[str, ...], str]:
     """The known speakers that a query names, and the query without their names. "Who is Ann?" names none: it asks about her,
     not about what she said."""
-    speakers = tuple(speakers_in(said, known))
-    bare = without_names(said, speakers) if speakers else said
-    return (speakers, bare) if tells_something(bare) else ((), said)
+    speakers, bare = speakers_in(said, known)
+    return (tuple(speakers), bare) if tells_something(bare) else ((), said)
 
 
 # ---------------------------------------------------------------- what may answer it

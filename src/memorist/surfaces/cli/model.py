@@ -13,9 +13,9 @@ from typing import Any
 
 from memorist.errors import Invalid, ModelUnavailable, meant
 from memorist.models.chat import ChatFailed, ChatPort, about_data, chosen_chat
-from memorist.models.completions import LADDER, RemoteChat
 from memorist.models.embed import BUILT_IN, FOLDER, NONE, checked, chosen, shown
-from memorist.models.rerank import NamedReranker, reranker
+from memorist.models.onnx import NamedReranker, reranker
+from memorist.models.remote import LADDER, RemoteChat
 from memorist.surfaces import settings
 from memorist.surfaces.cli.arguments import PLACE, Commands, Option
 from memorist.surfaces.cli.config import store_needs
