@@ -167,6 +167,20 @@ def extract(text: str, role: str | None = None, most: int = MOST_FINDINGS, reads
     return [_shown(finding, text) for finding in sorted(best, key=lambda finding: finding.start)]
 
 
+def asked_in(text: str, reads: bool = True) -> str:
+    """The text without what it states, which asks for nothing.
+
+    >>> asked_in("How do I deploy? From now on the tests run on Node 22.")
+    'How do I deploy?'
+    """
+    kept, end = list[str](), 0
+    for finding in extract(text, "user", reads=reads):
+        if finding.stated:
+            kept.append(text[end : finding.start])
+            end = finding.end
+    return "".join((*kept, text[end:])).strip()
+
+
 def _lines(text: str) -> Iterator[_Line]:
     start, code, apart = 0, False, True
     for raw in text.splitlines(keepends=True):

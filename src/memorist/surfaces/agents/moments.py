@@ -23,6 +23,7 @@ from memorist.prompt.context import Wish
 from memorist.prompt.modes import Profile
 from memorist.records import Record
 from memorist.remember import consent
+from memorist.remember.extract import asked_in
 from memorist.store import captures
 from memorist.store.nouns import RENDERED_AT_MOST, TRIED, Receipt
 from memorist.surfaces import settings
@@ -192,8 +193,8 @@ def _told(memory: Memory, call: _Call) -> str:
     )  # fmt: skip
     if call.moment != "prompt":
         return "\n".join(filter(None, (memory._context(wish).text, _waiting(memory, call))))
-    prompt = call.given["prompt"]
-    if small_talk(prompt):
+    prompt = asked_in(call.given["prompt"], memory._tools.reads)
+    if not prompt or small_talk(prompt):
         return ""
     # Memories only: earlier turns are mostly questions and requests, and so are summaries, which resemble many prompts.
     kinds = [kind.name for kind in memory._tools.kinds.values() if kind.layer == MEMORY and kind.recalled]
