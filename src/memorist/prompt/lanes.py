@@ -107,14 +107,14 @@ def pack(
     room: int,
     reserved: int,
     lanes: Sequence[Lane],
-    found: Mapping[str, Sequence[Item]],
-    protected: Sequence[Item],
+    items: Sequence[Item],
     costs: Mapping[str, int],
 ) -> tuple[tuple[Item, ...], Mapping[str, Mapping[str, int]]]:
     """The items that fit, and what each lane wanted and spent. Each lane is filled up to its grant; the rest goes to any items
     that still fit. Steady lanes come first, and neither protected items nor the tokens `reserved` for contradictions reduce
     them. If not all protected items fit, the first ones are kept. Pins that do not fit their lane come last, if room is left."""
     kept: dict[str, Item] = {}
+    found = {lane.name: [item for item in items if item.lane == lane.name] for lane in lanes}
     spent = {lane.name: 0 for lane in lanes}
 
     def fill(items: Sequence[Item], tokens: int) -> int:
@@ -131,7 +131,7 @@ def pack(
     for name in (name for name in spent if name in STEADY):
         spent[name] = fill(found[name], granted[name])
     left = max(0, room - reserved - sum(spent.values()))
-    left -= fill(protected, left)
+    left -= fill([item for item in items if item.protected], left)
     loose = [lane for lane in lanes if lane.name not in STEADY]
     limits = [*((lane.name, granted[lane.name]) for lane in loose), *((lane.name, lane.ceiling) for lane in loose)]
     for name, most in limits:  # first each lane's own tokens, then what is left
