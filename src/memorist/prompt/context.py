@@ -25,22 +25,10 @@ from memorist.design import BRIDGE, LANES, MOST_HITS, PINNED, STEADY, Design, In
 from memorist.errors import Invalid, MemoristError, OutOfScope
 from memorist.kinds import DOCUMENTS as LAYER
 from memorist.lazy import dataclass
-from memorist.prompt import lanes
-from memorist.prompt.modes import MODES, NONE, TURNS, Mode, Profile, named, profile_named, weighed
+from memorist.prompt import lanes, render
+from memorist.prompt.modes import MODES, NONE, TURNS, Mode, Profile, profile_named, weighed
 from memorist.prompt.receipt import fingerprint, rendered
-from memorist.prompt.render import (
-    CLIENTS,
-    COURSES,
-    STYLES,
-    Digest,
-    Item,
-    Style,
-    body_of,
-    frame_cost,
-    page,
-    warning,
-    when_of,
-)
+from memorist.prompt.render import CLIENTS, COURSES, STYLES, Item
 from memorist.records import NEWER, Context, Hit, Recall, Record, new_id, stated_key
 from memorist.scoring import held_up, vouched_for
 from memorist.store.nouns import Shelf
@@ -142,30 +130,28 @@ def plan(
     raise here. `most` is the budget chosen for the project; a profile's own replaces it, and the caller's replaces both.
     `hurried`: recent recalls were slow."""
     profile = profile_named(wish.profile)
-    mode = named(design.compression.mode if wish.mode is None else wish.mode, MODES, "mode")
+    mode = design.compression.mode if wish.mode is None else checks.one_of(wish.mode, "mode", tuple(MODES))
     usual = design.budget if most is None else replace(design.budget, tokens=most, most=most)
     usual = usual if profile is None or profile.tokens is None else replace(usual, tokens=profile.tokens)
     total = lanes.total(wish.budget, wish.remaining, wish.window, wish.reserve, usual)
-    inject = design.inject if wish.inject is None else wish.inject
-    if inject not in get_args(Inject):
-        raise Invalid(f"there is no inject {quoted(inject)}; it is one of {', '.join(get_args(Inject))}")
+    inject = design.inject if wish.inject is None else checks.one_of(wish.inject, "inject", get_args(Inject))
     limit = usual.hits or max(FEWEST_HITS, min(MOST_HITS, total // USUAL))  # as many as the tokens may hold
     limit = max(min(limit, DOCUMENTS), limit // HURRIED_HITS) if hurried else limit
     limit = limit if wish.limit is None else checks.whole(wish.limit, "limit", 1, MOST_HITS)
-    style = "plain" if wish.client is None else named(wish.client, CLIENTS, "client")
-    style = style if wish.style is None else wish.style
+    style = "plain" if wish.client is None else CLIENTS[checks.one_of(wish.client, "client", tuple(CLIENTS))]
+    style = style if wish.style is None else checks.one_of(wish.style, "style", tuple(STYLES))
 
     files, split = checks.labels(wish.files, "files"), _lanes(wish, design, scopes, profile, inject)
     asked = wish.where.get("tags", ()) if isinstance(wish.where, Mapping) else ()
     given = asked.values() if isinstance(asked, Mapping) else (asked,)
     tags = chain.from_iterable(each for each in given if isinstance(each, list | tuple | set))
     kind = fingerprint(
-        wish.query, design=design.name, task=wish.task, files=list(files), kinds=list(kinds or ()), mode=mode.name,
+        wish.query, design=design.name, task=wish.task, files=list(files), kinds=list(kinds or ()), mode=mode,
         tags=sorted({tag for tag in tags if isinstance(tag, str)}), profile=profile.name if profile else None,
     )  # fmt: skip
     return Prompt(
-        replace(wish, files=files, kinds=kinds), design, who, tools, tools.clock(), lanes.part(mode.share, total),
-        named(style, STYLES, "style"), mode, profile, inject, scopes, split, kind, limit, hurried,
+        replace(wish, files=files, kinds=kinds), design, who, tools, tools.clock(), lanes.part(MODES[mode].share, total),
+        STYLES[style], MODES[mode], profile, inject, scopes, split, kind, limit, hurried,
     )  # fmt: skip
 
 
@@ -179,10 +165,17 @@ def _lanes(
     there since this one last spoke, before all that depend on the query. It takes the place of a design's session lane.
     """
     shares = (profile.shares if profile else {}) if wish.shares is None else wish.shares
-    families = {family_of(scope) for scope in scopes}
-    split = lanes.shared(design.lanes, shares)
+    if not isinstance(shares, Mapping):
+        raise Invalid(f"shares are numbers by lane, such as {{'project': 0.5}}, not {quoted(shares)}")
+    names, families = [lane.name for lane in design.lanes], {family_of(scope) for scope in scopes}
+    for name, share in shares.items():
+        checks.one_of(name, "a lane with a share", names)
+        checks.share(share, f"the share of {name}")
+    split = [replace(lane, share=float(shares.get(lane.name, lane.share))) for lane in design.lanes]
+    # A lane with a share of 1 takes what the others leave, so it is not counted.
+    if shares and sum(lane.share for lane in split if lane.of == "total" and lane.share < 1) > 1 + 1e-9:
+        raise Invalid(f"the shares of {', '.join(names)} add up to more than 1; make one of them smaller")
     split = [lane if lane.name in (*LANES, *families) else replace(lane, floor=0) for lane in split]
-    names = [lane.name for lane in split]
     if not families <= {*names} and "recall" not in names:
         split.append(Lane("recall", 1.0))  # for scopes that no lane would take
     if checks.optional_label(wish.agent, "the agent") is None or wish.session is None:
@@ -203,7 +196,7 @@ def _lanes(
 # ---------------------------------------------------------------- the context
 
 
-def context(prompt: "Prompt", recall: Recaller, keep: Keep, digest: Digest) -> Context:
+def context(prompt: "Prompt", recall: Recaller, keep: Keep, digest: render.Digest) -> Context:
     """The context for this prompt. Failures are reported in `empty_because`; only wrong arguments are raised. A receipt with
     the exact text and the memories shown is logged before the caller gets them."""
     if prompt.inject == "pull" or prompt.wish.profile == NONE:
@@ -243,7 +236,7 @@ class Prompt:
     tools: Tools
     now: datetime
     total: int  # tokens
-    style: Style
+    style: render.Style
     mode: Mode
     profile: Profile | None
     inject: str
@@ -286,18 +279,18 @@ class Prompt:
         self.add_contradictions()
         self.compress()
 
-    def assemble(self, digest: Digest) -> Context:
+    def assemble(self, digest: render.Digest) -> Context:
         """The context, without its receipt. A counter may charge more for the whole than for its parts. Then the weakest
         recalled memory is dropped, then a reported contradiction, and only after those the last steady memory."""
         style, count = self.style, self.tools.count_tokens
         if not self.items:
             return Context("", budget=self.total, empty_because=self.empty_because, skipped=tuple(self.skipped))
-        room = max(0, self.total - frame_cost(style, list(self.items.values()), count))
+        room = max(0, self.total - render.frame_cost(style, list(self.items.values()), count))
         self.fit_latest_summary(room)
         written = {id: style.item(item) for id, item in self.items.items()}
         costs = {id: count(text) for id, text in written.items()}
         told = list(self.contradictions)
-        reserved = sum(count(style.note(warning(a, b))) for a, b in told)
+        reserved = sum(count(style.note(render.warning(a, b))) for a, b in told)
         items, spent = lanes.pack(room, reserved, self.lanes, list(self.items.values()), costs)
 
         steady = [item for item in items if item.lane in STEADY]
@@ -306,7 +299,7 @@ class Prompt:
         while True:
             shown = {item.record.id for item in (*steady, *loose)}
             told = [(a, b) for a, b in told if shown & {a.id, b.id}]
-            text, stable, order = page(style, steady, loose, told, digest, lambda item: written[item.record.id])
+            text, stable, order = render.page(style, steady, loose, told, digest, lambda item: written[item.record.id])
             if (tokens := count(text) if text else 0) <= self.total:
                 break
             (loose or told or steady).pop()
@@ -354,14 +347,14 @@ class Prompt:
         if (ratio := self.design.compression.ratio) is not None:
             part = max(short, lanes.part(ratio, len(record.text)))
             most = part if most is None else min(most, part)
-        when = None if lane in STEADY else when_of(record, self.now)
+        when = None if lane in STEADY else render.when_of(record, self.now)
         return Item(hit, lane, self._body(record, lane, most), when, weight, protected)
 
     def _body(self, record: Record, lane: str, longest: int | None) -> str:
         """The text to show. In a steady lane it does not depend on the query."""
         if longest is None or len(record.text) <= longest or lane in STEADY:
-            return body_of(record, longest)
-        return body_of(record, longest, [term for term in query_terms(self.wish.query) if len(term) > 2])
+            return render.body_of(record, longest)
+        return render.body_of(record, longest, [term for term in query_terms(self.wish.query) if len(term) > 2])
 
     # ------------------------------------------------------------ what does not depend on the query
 
@@ -373,10 +366,7 @@ class Prompt:
         for name, operator, value in SETTLED[lane]:
             where = where.also(name, operator, value)
         if lane == SUMMARIES:
-            latest = self._find(where, "at", 10)
-            summaries = [
-                replace(each, text=_progress(each.text)) if "- user:" in each.text else each for each in latest
-            ]
+            summaries = [replace(each, text=_progress(each.text)) for each in self._find(where, "at", 10)]
             return [Hit(record, 1.0, {"summary": 1.0}) for record in summaries if record.text]
         found = self._find(where, "importance", MOST_STEADY)
         if lane in UNASKED:
@@ -404,7 +394,7 @@ class Prompt:
             tokens, longest = lanes.quotas(room, self.lanes)[place], len(latest.body)
             while longest and (cost := count(self.style.item(latest))) > tokens:
                 longest = min(longest * 9 // 10, longest * tokens // cost)
-                latest = replace(latest, body=body_of(latest.record, longest))
+                latest = replace(latest, body=render.body_of(latest.record, longest))
             if longest:
                 self.items[latest.record.id] = latest
 
@@ -602,5 +592,7 @@ class Prompt:
 def _progress(summary: str) -> str:
     """The lines of a summary that say where work stands, if there are any: what its user asked for then is over, and what they
     stated is a memory of its own."""
+    if "- user:" not in summary:
+        return summary
     lines = [line for line in summary.split("\n") if not line.lstrip().startswith("- user:")]
     return "\n".join(lines) if lines[1:] and any(line.lstrip().startswith("- ") for line in lines) else ""
