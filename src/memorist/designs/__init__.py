@@ -71,13 +71,16 @@ def files_in(folder: Path | None) -> dict[str, Path]:
 
 
 def adjusted(design: Design, **values: float | None) -> Design:
-    """The design with these values set in every stage and job that has them; None keeps the design's own value."""
-    chosen = {name: value for name, value in values.items() if value is not None}
-
-    def tuned(part: Any) -> Any:
-        own: Any = {name: value for name, value in chosen.items() if getattr(part, name, None) is not None}
-        return replace(part, **own) if own else part
-
+    """The design with these values set where votes are weighed and where too much is pruned; None keeps the design's own."""
+    chosen: Any = {name: value for name, value in values.items() if value is not None}
     if not chosen:
         return design
+    from memorist.recall.stages.weigh import WeighByVotes
+    from memorist.upkeep.retain import Prune
+
+    def tuned(part: Any) -> Any:
+        if not isinstance(part, WeighByVotes | Prune):
+            return part
+        return replace(part, **{name: value for name, value in chosen.items() if hasattr(part, name)})
+
     return replace(design, recall=tuple(map(tuned, design.recall)), upkeep=tuple(map(tuned, design.upkeep)))
