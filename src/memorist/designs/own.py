@@ -77,18 +77,14 @@ def load(file: Path) -> Design:
 def _design(table: Mapping[str, Any], stem: str) -> Design:
     plain = {each.name: check for each in fields(Design) if (check := check_of(each)[0])}
     _only(table, ("base", *plain, "reads", "stages", "recall", "jobs", "upkeep", "lanes", "lane", *SLOTS), "a design")
-    if not isinstance(table.get("base"), str):
-        raise Invalid(f"base must name the design to begin with: {', '.join(DESIGNS)}")
-    base = DESIGNS[checks.names([table["base"]], "base", tuple(DESIGNS))[0]]
+    base = DESIGNS[checks.one_of(table.get("base"), "base", tuple(DESIGNS))]
     name = table.get("name", stem)
     if not isinstance(name, str) or not NAME.fullmatch(name):
         raise Invalid(f"name must be of up to 64 letters, digits, '-' and '_', not {quoted(name)}")
     values: dict[str, Any] = {key: check(table[key], key) for key, check in plain.items() if key in table}
     values["reads"] = reads = checks.names(table.get("reads", base.reads), "reads", FAMILIES)
     if not {"project", "global"} & set(reads):
-        raise Invalid(
-            "reads must name project or global; a question that names no user and no session reads nothing else"
-        )
+        raise Invalid("reads must name project or global; a question without user and session reads nothing else")
     lanes = dict.fromkeys((*LANES, *FAMILIES), Lane)
     values["recall"] = _parts(table, "stages", "recall", STAGES, {NAMES[type(stage)]: stage for stage in base.recall})
     values["upkeep"] = _parts(table, "jobs", "upkeep", JOBS, {job.name: job for job in base.upkeep})
