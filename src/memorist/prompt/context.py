@@ -447,13 +447,15 @@ class Prompt:
         self.empty_because = found.empty_because or NO_MATCH
 
         names = [lane.name for lane in self.lanes]
-        for name in (name for name in names if name not in (*STEADY, BRIDGE, "recall")):
+        families = [name for name in names if name not in (*STEADY, BRIDGE, "recall")]
+        pinned = self.steady(PINNED) if families and PINNED not in names else []
+        for name in families:
             here = [scope for scope in self.scopes if family_of(scope) == name]
             hits = [hit for hit in (*found.hits, *documents.hits) if hit.record.scope in here]
             if again and len(hits) < len(found.hits) + len(documents.hits):
                 hits += [hit for scope in here for hit in recall(scope, most, "memory")]
             # The most important of a family and its pins are candidates too, whatever the query.
-            pins = [] if PINNED in names else [hit for hit in self.steady(PINNED) if hit.record.scope in here]
+            pins = [hit for hit in pinned if hit.record.scope in here]
             both = {hit.record.id: hit for hit in (*self._held(here, "importance"), *pins, *hits)}
             self.add(name, both.values(), max((hit.score for hit in hits), default=0.0) or 1.0)
         if "recall" in names:
