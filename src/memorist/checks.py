@@ -107,6 +107,18 @@ def one_of(value: Any, what: str, allowed: Sequence[str]) -> str:
     return value
 
 
+def names(value: Any, what: str, known: Sequence[str]) -> tuple[str, ...]:
+    """A list of distinct names, all of them known."""
+    if not isinstance(value, list | tuple) or not all(isinstance(name, str) for name in value):
+        raise Invalid(f"{what} must be a list of names such as {list(known[:2])}, not {quoted(value)}")
+    for place, name in enumerate(value):
+        if name not in known:
+            raise Invalid(f"{what}: there is no {quoted(name)}; it is one of {', '.join(known)}")
+        if name in value[:place]:
+            raise Invalid(f"{what} names {name} twice; once is enough")
+    return tuple(value)
+
+
 def called(value: Any, what: str, example: str) -> None:
     """Checks a callback, if one was given."""
     if value is not None and not callable(value):

@@ -125,18 +125,19 @@ def bounded(least: float, most: float, default: Any) -> Any:
     return field(default=default, metadata={"bounds": (least, most)})
 
 
-def check_of(each: "Field[Any]", bounds: tuple[float, float] | None = None) -> tuple[Check | None, bool]:
-    """What checks the values of a field, by its type and bounds, and whether it may be None. A number without bounds is a share,
-    from 0 to 1. None for what a file cannot say."""
+def check_of(each: "Field[Any]") -> tuple[Check | None, bool]:
+    """What checks the values of a field, and whether it may be None: its own check, or one by its type and bounds. Without
+    bounds a whole number is from 1 to 1000, and any other a share, from 0 to 1. None for what a file cannot say."""
     kinds = get_args(each.type) if isinstance(each.type, UnionType) else (each.type,)
-    kind, bounds = kinds[0], each.metadata.get("bounds", bounds)
+    kind = kinds[0]
     check: Check | None = each.metadata.get("check")
-    if check is None and bounds and kind in (int, float):
-        check = partial(cast(Any, checks.whole if kind is int else checks.number), least=bounds[0], most=bounds[1])
+    if check is None and kind in (int, float):
+        least, most = each.metadata.get("bounds", (1, 1000) if kind is int else (0, 1))
+        check = partial(cast(Any, checks.whole if kind is int else checks.number), least=least, most=most)
     elif check is None and get_origin(kind) is Literal:
         check = partial(checks.one_of, allowed=get_args(kind))
     elif check is None:
-        check = {bool: checks.flag, float: checks.share, str: checks.label}.get(kind)
+        check = {bool: checks.flag, str: checks.label}.get(kind)
     return check, NoneType in kinds
 
 

@@ -449,7 +449,8 @@ class Engine:
         kinds = asked.kinds_of(wish.kinds, caller.tools)
         until = ends(self.design.budget.deadline if wish.deadline is None else wish.deadline)
         hurried = self._monitor.hurried
-        plan = prompt.context.plan_of(wish, self.design, self._chosen_budget(), scopes, kinds, hurried)
+        tools = replace(caller.tools, over=over_at(until))
+        plan = prompt.context.plan(wish, self.design, self._chosen_budget(), scopes, kinds, hurried, self.access, tools)
 
         def recalled(scope: str | None, limit: int, search: str) -> Recall:
             left = None if until is None else max(LEAST_TIME, until - time.perf_counter())
@@ -460,8 +461,7 @@ class Engine:
             read = [(scope, home) for scope in scopes for home in self.access.homes_of(scope)]
             self._note(answer, took, query, shown=shown, rendered={**rendered, "places": read})
 
-        tools = replace(caller.tools, over=over_at(until))
-        return prompt.context.context(plan, recalled, keep, self.access, tools, caller.writer.digest)
+        return prompt.context.context(plan, recalled, keep, caller.writer.digest)
 
     def _chosen_budget(self) -> int | None:
         """The budget chosen for this project. If the store cannot be read, the steps after this report why."""

@@ -134,7 +134,9 @@ def tuned(design: Design | str, here: settings.Settings) -> Design:
     """This design with the weights of votes and the size limits from the settings."""
     found = design if isinstance(design, Design) else designs.find(design, settings.designs_folder())
     room = None if here.max_size is None else checks.size(here.max_size, "max_size")
-    return designs.adjusted(found, here.reinforce_weight, here.demote_weight, room, here.prune_percent)
+    return designs.adjusted(
+        found, reinforce=here.reinforce_weight, demote=here.demote_weight, max_bytes=room, percent=here.prune_percent
+    )
 
 
 def check(access: Any, space: str | None, clock: Any, count_tokens: Any, kinds: Any, rerank: Any, confirm: Any) -> None:

@@ -43,31 +43,20 @@ def __getattr__(name: str) -> Any:
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 
-def design_named(name: str) -> Design:
-    """A built-in design; `find` also finds the user's own."""
-    if name not in DESIGNS:
-        raise Invalid(f"there is no design {quoted(name)}; designs are {', '.join(DESIGNS)}")
-    return DESIGNS[name]
-
-
-def _load(file: Path) -> Design:
-    from memorist.designs import own
-
-    return own.load(file)
-
-
 def find(named: str, folder: Path | None) -> Design:
     """A built-in design, one from the user's folder, or one by the path of its file."""
     if not isinstance(named, str):
         raise Invalid(f"a design is a name, the path of a file or a Design, not {quoted(named)}")
-    if checks.is_path(named):
-        return _load(Path(named))
     if named in DESIGNS:
         return DESIGNS[named]
+    from memorist.designs import own
+
+    if checks.is_path(named):
+        return own.load(Path(named))
     files = files_in(folder)
     if named not in files:
         raise Invalid(f"there is no design {quoted(named)}; designs are {', '.join([*DESIGNS, *files])}")
-    design = _load(files[named])
+    design = own.load(files[named])
     if design.name != named:
         raise Invalid(f"{files[named]}: name is {design.name!r}, but the file is called {named!r}; remove that line")
     return design
@@ -81,22 +70,17 @@ def files_in(folder: Path | None) -> dict[str, Path]:
     return {name: file for name, file in found.items() if NAME.fullmatch(name) and name not in DESIGNS}
 
 
-def adjusted(
-    design: Design,
-    reinforce: float | None = None,
-    demote: float | None = None,
-    max_bytes: int | None = None,
-    percent: float | None = None,
-) -> Design:
-    """The design with these values set in every stage and job that has them; None keeps the design's own value."""
-    votes = {name: value for name, value in (("reinforce", reinforce), ("demote", demote)) if value is not None}
-    room = {name: value for name, value in (("max_bytes", max_bytes), ("percent", percent)) if value is not None}
-    if not votes and not room:
+def adjusted(design: Design, **values: float | None) -> Design:
+    """The design with these values set where votes are weighed and where too much is pruned; None keeps the design's own."""
+    chosen: Any = {name: value for name, value in values.items() if value is not None}
+    if not chosen:
         return design
     from memorist.recall.stages.weigh import WeighByVotes
     from memorist.upkeep.retain import Prune
 
-    changes: Any = votes | room
-    recall = tuple(replace(stage, **votes) if isinstance(stage, WeighByVotes) else stage for stage in design.recall)
-    upkeep = tuple(replace(job, **changes) if isinstance(job, Prune) else job for job in design.upkeep)
-    return replace(design, recall=recall, upkeep=upkeep)
+    def tuned(part: Any) -> Any:
+        if not isinstance(part, WeighByVotes | Prune):
+            return part
+        return replace(part, **{name: value for name, value in chosen.items() if hasattr(part, name)})
+
+    return replace(design, recall=tuple(map(tuned, design.recall)), upkeep=tuple(map(tuned, design.upkeep)))

@@ -12,18 +12,16 @@ A key is a field of the stage, job or part, and takes what the field's type and 
 could not work is refused when the file is read, with the file and the key; `text_of` writes any design in this form.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import MISSING, Field, fields, replace
-from functools import partial
 from pathlib import Path
-from typing import Any, get_args
+from typing import Any
 
 from memorist import checks
 from memorist.design import LANES, Check, Design, Lane, check_of
 from memorist.designs import DESIGNS, NAME
 from memorist.errors import Invalid
 from memorist.recall.stages import blend, cascade, gather, judge, keep, lessons, newest, triggered, weigh, words
-from memorist.scoring import DECAYS, FACTORS
 from memorist.text import toml
 from memorist.text.visible import quoted
 from memorist.upkeep import clusters, practice, retain, sessions, stale, suggest, tidy, twins
@@ -44,114 +42,31 @@ STAGES: Mapping[str, type] = {
     "keep_best": keep.KeepBest,
 }  # fmt: skip
 JOBS: Mapping[str, type] = {
-    "prune": retain.Prune, "settle": retain.Settle, "expire": retain.Expire, "retain": retain.Retain,
-    "retain_sessions": sessions.RetainSessions, "suggest_aliases": suggest.SuggestAliases,
-    "stale_sections": stale.StaleSections, "merge_twins": twins.MergeTwins, "redundancy": twins.Redundancy,
-    "contradictions": tidy.Contradictions, "verify": tidy.Verify, "fade": tidy.FadeAway, "clusters": clusters.Clusters,
-    "tag_cleanup": tidy.TagCleanup, "suggest_procedures": practice.SuggestProcedures, "cross_links": tidy.CrossLinks,
-    "tune_lanes": suggest.TuneLanes,
+    job.name: job
+    for job in (
+        retain.Prune, retain.Settle, retain.Expire, retain.Retain, sessions.RetainSessions, suggest.SuggestAliases,
+        stale.StaleSections, twins.MergeTwins, twins.Redundancy, tidy.Contradictions, tidy.Verify, tidy.FadeAway,
+        clusters.Clusters, tidy.TagCleanup, practice.SuggestProcedures, tidy.CrossLinks, suggest.TuneLanes,
+    )
 }  # fmt: skip
+NAMES: Mapping[type, str] = {kind: name for name, kind in (*STAGES.items(), *JOBS.items())}
 SLOTS = ("budget", "compression", "promotion", "due")  # the other parts of a design, each with a table of its own
-CHOICES: Mapping[str, Sequence[str]] = {
-    "words.lifted": tuple(words.LIFTS), "fade.decay": tuple(DECAYS), "drop_tail.rule": ("median", "lowest"),
-    "weigh.factors": tuple(FACTORS), "retain.families": ("project", "session", "user", "task", "agent"),  # never global
-}  # fmt: skip
-# Whole numbers are from 1 to 1000, others shares from 0 to 1, but for these.
-BOUNDS: Mapping[str, tuple[float, float]] = {
-    "understand.most": (1, 64), "widen.most": (1, 64), "widen.fuzzy": (0, 0.5), "aliases.weight": (0.01, 1),
-    "fields.content": (0.1, 10), "fields.tags": (0.1, 10), "fields.files": (0.1, 10), "fields.category": (0.1, 10),
-    "suspect.weight": (0.1, 1), "mark_conflicts.weight": (0.1, 1),
-    "drop_unlikely.behind": (0, 20), "drop_unlikely.talk": (0, 20), "favour_season.by": (1, 2),
-    "favour_kinds.first": (1, 2), "favour_kinds.second": (1, 2), "judge.most": (1, 100), "judge.judges": (1, 2),
-    "judge.every": (1, 100), "cascade.seeds": (1, 100), "cascade.depth": (1, 4), "cascade.fan": (1, 100),
-    "cascade.rare": (2, 1000), "newest_first.most": (2, 100), "triggered.most": (1, 10), "keep_best.pinned": (0, 100),
-    "prune.percent": (0.01, 100), "retain.max_items": (1, 100_000_000), "retain.ttl_days": (1, 100_000),
-    "suggest_aliases.most": (1, 100), "suggest_aliases.times": (1, 100), "stale_sections.most": (1, 100),
-    "tune_lanes.receipts": (1, 10_000), "days": (1, 100_000), "reinforce": (0, 100), "demote": (0, 100),
-}  # fmt: skip
-INTERNAL = ("name", "optional", "spare", "compared", "survey")  # fields that a file does not set
+INTERNAL = ("name", "optional", "spare")  # fields that a file does not set
 BEFORE = ("understand", "recognise", "learnt", "aliases", "widen")  # these work on the query, all others on hits
 FINDS = (["words"], ["fields"], ["gather", "blend"], ["gather", "fuse_ranks"])  # a design finds by exactly one of these
 
 
-# ---------------------------------------------------------------- the keys of a table
-
-
-def _keys(part: str, kind: type) -> dict[str, tuple["Field[Any]", Check, bool]]:
-    """The keys that the table of this part may have: the field of each, what checks it, and whether it may be "off"."""
-    keys: dict[str, tuple[Field[Any], Check, bool]] = {}
-    for each in (each for each in fields(kind) if each.name not in INTERNAL):
-        name, usual = f"{part}.{each.name}", (1, 1000) if int in (each.type, *get_args(each.type)) else None
-        check, may_be_off = check_of(each, BOUNDS.get(name, BOUNDS.get(each.name, usual)))
-        if each.name == "max_bytes":
-            keys["max_size"] = each, checks.size, may_be_off
-        elif name in CHOICES:
-            keys[each.name] = each, partial(one_of if each.type is str else names, known=CHOICES[name]), False
-        elif check:
-            keys[each.name] = each, check, may_be_off
-    return keys
-
-
-def _part(part: str, kind: type, had: Any, given: Mapping[str, Any], where: str) -> Any:
-    """The stage, job, lane or other part, with the given values in place of those it had."""
-    keys, values = _keys(part, kind), dict[str, Any]()
-    _only(given, tuple(keys), where)
-    for key, value in given.items():
-        each, check, may_be_off = keys[key]
-        try:
-            values[each.name] = None if may_be_off and value == OFF else check(value, f"{where}.{key}")
-        except Invalid as problem:
-            raise Invalid(f'{problem}; or "{OFF}"' if may_be_off else str(problem)) from problem
-    if had is not None:
-        return replace(had, **values)
-    needed = {each.name for each in fields(kind) if each.default is MISSING and each.default_factory is MISSING}
-    if needed - set(values):
-        missing = ", ".join(sorted(needed - set(values)))
-        raise Invalid(f"{where} needs {missing}; the base has no {where} to take it from")
-    return kind(**values)
-
-
-def _written(part: str, table: str, value: Any) -> list[str]:
-    """One table of such a file as lines; none if it has no keys."""
-    lines = []
-    for key, (each, _, _) in _keys(part, type(value)).items():
-        held = getattr(value, each.name)
-        held = OFF if held is None else checks.size_text(held) if key == "max_size" else held
-        lines.append(f"{key} = {toml.written(held)}")
-    return ["", f"[{table}]", *lines] if lines else []
-
-
-def names(value: Any, what: str, known: Sequence[str]) -> tuple[str, ...]:
-    """A list of distinct names, all of them known."""
-    if not isinstance(value, list) or not all(isinstance(name, str) for name in value):
-        raise Invalid(f"{what} must be a list of names such as {list(known[:2])}, not {quoted(value)}")
-    for place, name in enumerate(value):
-        one_of(name, what, known)
-        if name in value[:place]:
-            raise Invalid(f"{what} names {name} twice; once is enough")
-    return tuple(value)
-
-
-def one_of(value: Any, what: str, known: Sequence[str]) -> str:
-    if not isinstance(value, str) or value not in known:
-        raise Invalid(f"{what}: there is no {quoted(value)}; it is one of {', '.join(known)}")
-    return value
-
-
-def _only(table: Mapping[str, Any], allowed: Sequence[str], where: str) -> None:
-    for key in table:
-        if key not in allowed:
-            raise Invalid(f"{where} has no key {quoted(key)}; keys are {', '.join(allowed) or 'none'}")
-
-
-def _name_of(part: Any, known: Mapping[str, type]) -> str:
-    return next(name for name, kind in known.items() if type(part) is kind)
+def _keys(kind: type) -> dict[str, tuple["Field[Any]", Check, bool]]:
+    """The keys that the table of such a part may have: the field of each, what checks it, and whether it may be "off"."""
+    keys = ((each, *check_of(each)) for each in fields(kind) if each.name not in INTERNAL)
+    return {each.metadata.get("key", each.name): (each, check, may_be_off) for each, check, may_be_off in keys if check}
 
 
 # ---------------------------------------------------------------- reading
 
 
 def load(file: Path) -> Design:
+    """The design of a file. Whatever is wrong with it is raised with the file, the key and what is allowed."""
     table = toml.load(file, "a design")
     try:
         return _design(table, file.stem)
@@ -162,21 +77,17 @@ def load(file: Path) -> Design:
 def _design(table: Mapping[str, Any], stem: str) -> Design:
     plain = {each.name: check for each in fields(Design) if (check := check_of(each)[0])}
     _only(table, ("base", *plain, "reads", "stages", "recall", "jobs", "upkeep", "lanes", "lane", *SLOTS), "a design")
-    if not isinstance(table.get("base"), str):
-        raise Invalid(f"base must name the design to begin with: {', '.join(DESIGNS)}")
-    base = DESIGNS[one_of(table["base"], "base", tuple(DESIGNS))]
+    base = DESIGNS[checks.one_of(table.get("base"), "base", tuple(DESIGNS))]
     name = table.get("name", stem)
     if not isinstance(name, str) or not NAME.fullmatch(name):
         raise Invalid(f"name must be of up to 64 letters, digits, '-' and '_', not {quoted(name)}")
     values: dict[str, Any] = {key: check(table[key], key) for key, check in plain.items() if key in table}
-    values["reads"] = names(table.get("reads", list(base.reads)), "reads", FAMILIES)
-    if not {"project", "global"} & set(values["reads"]):
-        raise Invalid(
-            "reads must name project or global; a question that names no user and no session reads nothing else"
-        )
-    values["recall"] = _parts(table, "stages", "recall", STAGES, {_name_of(s, STAGES): s for s in base.recall})
-    values["upkeep"] = _parts(table, "jobs", "upkeep", JOBS, {_name_of(job, JOBS): job for job in base.upkeep})
+    values["reads"] = reads = checks.names(table.get("reads", base.reads), "reads", FAMILIES)
+    if not {"project", "global"} & set(reads):
+        raise Invalid("reads must name project or global; a question without user and session reads nothing else")
     lanes = dict.fromkeys((*LANES, *FAMILIES), Lane)
+    values["recall"] = _parts(table, "stages", "recall", STAGES, {NAMES[type(stage)]: stage for stage in base.recall})
+    values["upkeep"] = _parts(table, "jobs", "upkeep", JOBS, {job.name: job for job in base.upkeep})
     values["lanes"] = _parts(table, "lanes", "lane", lanes, {lane.name: lane for lane in base.lanes})
     for lane in values["lanes"]:
         if lane.ceiling is not None and lane.floor > lane.ceiling:
@@ -187,9 +98,8 @@ def _design(table: Mapping[str, Any], stem: str) -> Design:
     for slot in SLOTS:
         had, given = getattr(base, slot), table.get(slot, {})
         if not isinstance(given, Mapping):
-            keys = ", ".join(_keys(slot, type(had)))
-            raise Invalid(f"{slot} must be a table with {keys}, not {quoted(given)}")
-        values[slot] = _part(slot, type(had), had, given, slot)
+            raise Invalid(f"{slot} must be a table with {', '.join(_keys(type(had)))}, not {quoted(given)}")
+        values[slot] = _part(type(had), had, given, slot)
     _must_work(values["recall"])
     return replace(base, **{**values, "name": name})
 
@@ -197,20 +107,42 @@ def _design(table: Mapping[str, Any], stem: str) -> Design:
 def _parts(table: Mapping[str, Any], order: str, key: str, known: Mapping[str, type], had: Mapping[str, Any]) -> Any:
     """The stages, jobs or lanes in order: those of the base or the named ones, each with its values from a table such as
     [recall.weigh]."""
-    wanted = names(table.get(order, list(had)), order, tuple(known))
-    given = table.get(key, {})
+    wanted, given = checks.names(table.get(order, tuple(had)), order, tuple(known)), table.get(key, {})
     if not isinstance(given, Mapping) or not all(isinstance(each, Mapping) for each in given.values()):
         raise Invalid(f"{key} must be a table of tables, such as [{key}.{next(iter(known))}]")
     for name in given:
         if name not in wanted:
             raise Invalid(f"{key}.{name[:60]}: {order} has no such name; it has {', '.join(wanted) or 'none'}")
     first = {name: had.get(name) or (Lane(name, 0.0) if known[name] is Lane else None) for name in wanted}
-    return tuple(_part(name, known[name], first[name], given.get(name, {}), f"{key}.{name}") for name in wanted)
+    return tuple(_part(known[name], first[name], given.get(name, {}), f"{key}.{name}") for name in wanted)
+
+
+def _part(kind: type, had: Any, given: Mapping[str, Any], where: str) -> Any:
+    """The stage, job, lane or other part, with the given values in place of those it had."""
+    keys, values = _keys(kind), dict[str, Any]()
+    _only(given, keys, where)
+    for key, value in given.items():
+        each, check, may_be_off = keys[key]
+        try:
+            values[each.name] = None if may_be_off and value == OFF else check(value, f"{where}.{key}")
+        except Invalid as problem:
+            raise Invalid(f'{problem}; or "{OFF}"' if may_be_off else str(problem)) from problem
+    if had is not None:
+        return replace(had, **values)
+    if missing := [key for key, (each, _, _) in keys.items() if each.default is MISSING and key not in given]:
+        raise Invalid(f"{where} needs {', '.join(missing)}; the base has no {where} to take it from")
+    return kind(**values)
+
+
+def _only(table: Mapping[str, Any], allowed: Iterable[str], where: str) -> None:
+    for key in table:
+        if key not in allowed:
+            raise Invalid(f"{where} has no key {quoted(key)}; keys are {', '.join(allowed) or 'none'}")
 
 
 def _must_work(stages: Sequence[Any]) -> None:
     """Refuses an order of stages that gives no answers or wrong ones."""
-    order = [_name_of(stage, STAGES) for stage in stages]
+    order = [NAMES[type(stage)] for stage in stages]
     finders = [name for name in order if any(name in way for way in FINDS)]
     if finders not in FINDS:
         raise Invalid(
@@ -258,18 +190,19 @@ def text_of(design: Design) -> str:
     order = {
         "base": design.name if design.name in DESIGNS else "balanced",
         "reads": design.reads,
-        "stages": [_name_of(stage, STAGES) for stage in design.recall],
-        "jobs": [_name_of(job, JOBS) for job in design.upkeep],
+        "stages": [NAMES[type(stage)] for stage in design.recall],
+        "jobs": [job.name for job in design.upkeep],
         "lanes": [lane.name for lane in design.lanes],
     }
+    tables: dict[str, Any] = {f"recall.{NAMES[type(stage)]}": stage for stage in design.recall}
+    tables |= {f"upkeep.{job.name}": job for job in design.upkeep}
+    tables |= {f"lane.{lane.name}": lane for lane in design.lanes} | {slot: getattr(design, slot) for slot in SLOTS}
     plain = {each.name: getattr(design, each.name) for each in fields(Design) if check_of(each)[0]}
     lines = [f"{key} = {toml.written(value)}" for key, value in (order | plain).items() if key != "name"]
-    for stage in design.recall:
-        lines += _written(name := _name_of(stage, STAGES), f"recall.{name}", stage)
-    for job in design.upkeep:
-        lines += _written(name := _name_of(job, JOBS), f"upkeep.{name}", job)
-    for lane in design.lanes:
-        lines += _written(lane.name, f"lane.{lane.name}", lane)
-    for slot in SLOTS:
-        lines += _written(slot, slot, getattr(design, slot))
+    for table, part in tables.items():
+        keys = _keys(type(part))
+        lines += ["", f"[{table}]"] if keys else []
+        for key, (each, _, _) in keys.items():
+            value, write = getattr(part, each.name), each.metadata.get("write", lambda value: value)
+            lines.append(f"{key} = {toml.written(OFF if value is None else write(value))}")
     return "\n".join(lines) + "\n"

@@ -15,7 +15,6 @@ from memorist import checks
 from memorist.design import PINNED, STEADY, Budget, Lane
 from memorist.errors import Invalid
 from memorist.prompt.render import Item
-from memorist.text.visible import quoted
 
 MOST_TOKENS = 10_000_000  # upper limit of a budget
 MILLIONTHS = 1_000_000  # the unit of shares: 0.65 of 1840 is exactly 1196
@@ -23,12 +22,12 @@ MILLIONTHS = 1_000_000  # the unit of shares: 0.65 of 1840 is exactly 1196
 
 def total(budget: int | None, remaining: int | None, window: int | None, reserve: int | None, usual: Budget) -> int:
     """The whole budget: a fixed number, a share of the remaining window, or a window minus its reserve."""
-    given = {"budget": budget, "remaining": remaining, "window": window}
-    named = [name for name, value in given.items() if value is not None]
-    for name in named:
-        checks.whole(given[name], name, 0, MOST_TOKENS)
-    if len(named) > 1:
-        raise Invalid(f"{' and '.join(named)} are given; give one of budget, remaining and window")
+    sizes = {"budget": budget, "remaining": remaining, "window": window}
+    given = [name for name, size in sizes.items() if size is not None]
+    for name in given:
+        checks.whole(sizes[name], name, 0, MOST_TOKENS)
+    if len(given) > 1:
+        raise Invalid(f"{' and '.join(given)} are given; give one of budget, remaining and window")
     if reserve is not None and window is None:
         raise Invalid("reserve is the part of a window that is kept free; give window as well")
     if window is not None:
@@ -36,21 +35,6 @@ def total(budget: int | None, remaining: int | None, window: int | None, reserve
     if remaining is not None:
         return min(part(usual.share, remaining), usual.most)
     return usual.tokens if budget is None else budget
-
-
-def shared(lanes: Sequence[Lane], shares: Mapping[str, float]) -> tuple[Lane, ...]:
-    """The lanes with these shares; lanes that are not named keep theirs."""
-    if not isinstance(shares, Mapping):
-        raise Invalid(f"shares are numbers by lane, such as {{'project': 0.5}}, not {quoted(shares)}")
-    names = [lane.name for lane in lanes]
-    for name, share in shares.items():
-        checks.one_of(name, "a lane with a share", names)
-        checks.share(share, f"the share of {name}")
-    split = tuple(replace(lane, share=float(shares.get(lane.name, lane.share))) for lane in lanes)
-    # A lane with a share of 1 takes what the others leave, so it is not counted.
-    if shares and sum(lane.share for lane in split if lane.of == "total" and lane.share < 1) > 1 + 1e-9:
-        raise Invalid(f"the shares of {', '.join(names)} add up to more than 1; make one of them smaller")
-    return split
 
 
 def part(share: float, of: int) -> int:
@@ -107,14 +91,14 @@ def pack(
     room: int,
     reserved: int,
     lanes: Sequence[Lane],
-    found: Mapping[str, Sequence[Item]],
-    protected: Sequence[Item],
+    items: Sequence[Item],
     costs: Mapping[str, int],
 ) -> tuple[tuple[Item, ...], Mapping[str, Mapping[str, int]]]:
     """The items that fit, and what each lane wanted and spent. Each lane is filled up to its grant; the rest goes to any items
     that still fit. Steady lanes come first, and neither protected items nor the tokens `reserved` for contradictions reduce
     them. If not all protected items fit, the first ones are kept. Pins that do not fit their lane come last, if room is left."""
     kept: dict[str, Item] = {}
+    found = {lane.name: [item for item in items if item.lane == lane.name] for lane in lanes}
     spent = {lane.name: 0 for lane in lanes}
 
     def fill(items: Sequence[Item], tokens: int) -> int:
@@ -131,7 +115,7 @@ def pack(
     for name in (name for name in spent if name in STEADY):
         spent[name] = fill(found[name], granted[name])
     left = max(0, room - reserved - sum(spent.values()))
-    left -= fill(protected, left)
+    left -= fill([item for item in items if item.protected], left)
     loose = [lane for lane in lanes if lane.name not in STEADY]
     limits = [*((lane.name, granted[lane.name]) for lane in loose), *((lane.name, lane.ceiling) for lane in loose)]
     for name, most in limits:  # first each lane's own tokens, then what is left

@@ -8,10 +8,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import field
 from datetime import datetime
 from pathlib import PurePath
-from typing import Literal, TypeVar, get_args
+from typing import Literal
 
 from memorist import checks
 from memorist.access import family_of
+from memorist.design import LARGEST_PROMPT, bounded, verify
 from memorist.errors import Invalid
 from memorist.lazy import dataclass
 from memorist.records import Record
@@ -20,7 +21,6 @@ from memorist.text.visible import quoted
 
 Policy = Literal["recency", "semantic", "hybrid"]
 ProfileName = Literal["planner", "implementer", "reviewer", "assistant", "global", "none"]
-T = TypeVar("T")
 TURNS = 3
 NONE = "none"  # the profile of a prompt that gets no memories
 FILE_FACTOR, TAG_FACTOR = 1.3, 1.25
@@ -47,25 +47,20 @@ class Profile:
 
     name: str
     policy: Policy = "hybrid"
-    tokens: int | None = None  # its own budget, unless the caller gives one
+    tokens: int | None = bounded(1, LARGEST_PROMPT, None)  # its own budget, unless the caller gives one
     kinds: Mapping[str, float] = field(default_factory=dict)  # factors, 0.5 to 2
     tags: Sequence[str] = ("bug_root_cause", "design_constraint")
-    turns: int = TURNS  # last turns of the session; they and the system turn come before anything else
+    turns: int = bounded(
+        0, 1000, TURNS
+    )  # last turns of the session; they and the system turn come before anything else
     shares: Mapping[str, float] = field(default_factory=dict)  # of the budget, by lane; else the design's
     sources: Mapping[str, Sequence[str]] = field(default_factory=dict)  # families it reads, with any-of tags; none: all
 
     def __post_init__(self) -> None:
-        checks.label(self.name, "the name of a profile")
-        checks.one_of(self.policy, "policy", get_args(Policy))
-        if self.tokens is not None:
-            checks.whole(self.tokens, "tokens", 1, checks.LARGEST_PROMPT)
-        checks.whole(self.turns, "turns", 0, 1000)
+        verify(self)
         checks.labels(self.tags, "tags")
-        for name, example in (
-            ("kinds", {"decision": 1.25}),
-            ("shares", {"project": 0.5}),
-            ("sources", {"user": ["api"]}),
-        ):
+        examples = {"kinds": {"decision": 1.25}, "shares": {"project": 0.5}, "sources": {"user": ["api"]}}
+        for name, example in examples.items():
             if not isinstance(given := getattr(self, name), Mapping):
                 raise Invalid(f"{name} must be a dict such as {example}, not {quoted(given)}")
         for kind, factor in self.kinds.items():
@@ -98,13 +93,7 @@ def profile_named(name: object) -> Profile | None:
     """The profile with this name, or the caller's own; None if none is given, and for `none`."""
     if name is None or name == NONE:
         return None
-    return name if isinstance(name, Profile) else named(name, PROFILES, "profile", NONE)
-
-
-def named(name: object, values: Mapping[str, T], what: str, *more: str) -> T:
-    if not isinstance(name, str) or name not in values:
-        raise Invalid(f"there is no {what} {quoted(name)}; {what}s are {', '.join((*values, *more))}")
-    return values[name]
+    return name if isinstance(name, Profile) else PROFILES[checks.one_of(name, "profile", (*PROFILES, NONE))]
 
 
 def weighed(

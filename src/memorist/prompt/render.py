@@ -18,12 +18,13 @@ first must not change between calls, so its mark is a digest of its own content 
 import json
 import re
 import secrets
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from datetime import datetime, timedelta
+from itertools import accumulate, count
+from typing import NamedTuple
 
 from memorist.design import STEADY
 from memorist.lazy import dataclass
-from memorist.prompt.modes import named
 from memorist.prompt.shorten import GAP, latest, shortened
 from memorist.records import Hit, Record
 from memorist.text.injection import LABEL, gives_orders, suspect
@@ -85,17 +86,10 @@ class Item:
         return ", ".join(filter(None, facts))
 
 
-@dataclass(frozen=True, slots=True)
-class Contradiction:
-    """Two memories that contradict each other and have not been decided yet."""
-
-    a: Record
-    b: Record
-
-    @property
-    def warning(self) -> str:
-        both = " and ".join(f"[{r.number}] ({r.times.stated.date().isoformat()}, {r.origin})" for r in (self.a, self.b))
-        return f"! {both} contradict each other; verify."
+def warning(a: Record, b: Record) -> str:
+    """What is said of two memories that contradict each other and have not been decided yet."""
+    both = " and ".join(f"[{r.number}] ({r.times.stated.date().isoformat()}, {r.origin})" for r in (a, b))
+    return f"! {both} contradict each other; verify."
 
 
 def body_of(record: Record, longest: int | None, terms: Sequence[str] = ()) -> str:
@@ -104,16 +98,12 @@ def body_of(record: Record, longest: int | None, terms: Sequence[str] = ()) -> s
     has it."""
     text, procedure = record.text, shown_procedure(record)
     if procedure is not None:
-        lines, room = [visible(procedure.titled(text)[:longest])], longest
         steps = [visible(line) for line in procedure.lines()]
-        for place, line in enumerate(steps):
-            room = None if room is None else room - len(line)
-            if room is not None and room < 0:
-                more = len(steps) - place
-                return "\n".join(
-                    (*lines, f"[…{more} more of its lines are left out, memory {record.number} has them…]")
-                )
-            lines.append(line)
+        sizes = accumulate(map(len, steps))
+        shown = [step for step, size in zip(steps, sizes, strict=True) if longest is None or size <= longest]
+        lines = [visible(procedure.titled(text)[:longest]), *shown]
+        if more := len(steps) - len(shown):
+            lines.append(f"[…{more} more of its lines are left out, memory {record.number} has them…]")
         return "\n".join(lines)
     if longest is None or len(text) <= longest:
         return visible(text)
@@ -179,8 +169,8 @@ class Style:
     def item(self, item: Item) -> str:
         return f"\n[{item.facts}] " + self.escape(item.body).replace("\n", "\n" + self.indent)
 
-    def contradiction(self, contradiction: Contradiction) -> str:
-        return f"\n{contradiction.warning}"
+    def note(self, text: str) -> str:
+        return f"\n{text}"
 
     def part(self, mark: str, groups: Sequence[Group]) -> str:
         (title, first), *others = groups
@@ -188,19 +178,14 @@ class Style:
         return "\n".join((*parts, f"End {mark}"))
 
 
-@dataclass(frozen=True, slots=True)
-class JsonStyle:
+class JsonStyle(Style):
     """An object of lists of texts."""
 
-    begin: str = "{"
-    end: str = "}"
-    glue: str = ", "
-
     def item(self, item: Item) -> str:
-        return json.dumps(f"{item.facts}: {item.body}", ensure_ascii=False) + ", "
+        return self.note(f"{item.facts}: {item.body}")
 
-    def contradiction(self, contradiction: Contradiction) -> str:
-        return json.dumps(contradiction.warning, ensure_ascii=False) + ", "
+    def note(self, text: str) -> str:
+        return json.dumps(text, ensure_ascii=False) + ", "
 
     def part(self, mark: str, groups: Sequence[Group]) -> str:
         titles = [f"{groups[0][0]} {mark}", *(title for title, _ in groups[1:])]
@@ -209,7 +194,6 @@ class JsonStyle:
         return ", ".join(f'"{title}": [{entries}]' for title, entries in zip(titles, lists, strict=True))
 
 
-AnyStyle = Style | JsonStyle
 _ENTITIES = str.maketrans({"&": "&amp;", "<": "&lt;", ">": "&gt;"})  # importing `html` takes 2 ms
 
 
@@ -217,44 +201,38 @@ def _xml(text: str) -> str:
     return NO_XML.sub(lambda found: f"\\u{ord(found[0]):04x}", text).translate(_ENTITIES)
 
 
-STYLES: dict[str, AnyStyle] = {
+STYLES: dict[str, Style] = {
     "xml": Style("<project_memory>", "</project_memory>", _xml),
     "markdown": Style("## Memory\n```\n", "\n```", indent="    "),  # indented so far, nothing closes the fence
     "plain": Style(),
-    "json": JsonStyle(),
+    "json": JsonStyle("{", "}", glue=", "),
 }
-CLIENTS = {"claude-code": "xml", "gemini": "markdown", "codex": "plain", "opencode": "plain"}
-
-
-def style_of(style: object, client: object) -> AnyStyle:
-    """The given style, else the one that the client reads best, else plain."""
-    usual = "plain" if client is None else named(client, CLIENTS, "client")
-    return named(usual if style is None else style, STYLES, "style")
+CLIENTS = {"claude-code": "xml", "gemini": "markdown", "codex": "plain", "opencode": "plain"}  # what each reads best
 
 
 # ---------------------------------------------------------------- the page
 
 
-@dataclass(frozen=True, slots=True)
-class Page:
+class Page(NamedTuple):
     """A rendered page. The first `stable` characters do not depend on the query."""
 
     text: str
     stable: int
-    items: tuple[Item, ...]  # in the order of the page
+    items: Sequence[Item]  # in the order of the page
 
 
 def page(
-    style: AnyStyle,
+    style: Style,
     steady: Sequence[Item],
     recalled: Sequence[Item],
-    contradictions: Sequence[Contradiction],
+    contradictions: Sequence[tuple[Record, Record]],
     digest: Digest,
     write: Callable[[Item], str] | None = None,
 ) -> Page:
-    """These memories as text; empty if there are none. `write` returns items that are rendered already."""
+    """These memories as text; empty if there are none. What the user said for good comes first in each part. `write` returns
+    items that are rendered already."""
     write = write or style.item
-    steady, placed = own_first(steady), own_first(arranged(recalled))
+    steady, placed = (sorted(items, key=lambda item: not item.own) for items in (steady, arranged(recalled)))
     if not steady and not placed:
         return Page("", 0, ())
 
@@ -263,43 +241,33 @@ def page(
         return [group for group in ((OWN, own), (title, [*rest, *more])) if group[1]]
 
     always = groups(steady, REFERENCE)
-    warnings = [style.contradiction(contradiction) for contradiction in contradictions]
+    warnings = [style.note(warning(a, b)) for a, b in contradictions]
     found = groups(placed, RECALLED if REFERENCE in dict(always) else REFERENCE, warnings)
     first, then = ("".join("".join(entries) for _, entries in some) for some in (always, found))
-    parts = list[str]()
-    if always:
-        parts.append(style.part(free_mark(_derived(first, digest), first + then), always))
+    parts = [style.part(free_mark(first + then, first, digest), always)] if always else []
     stable = len(style.begin + parts[0]) if parts else 0
     if found:
-        parts.append(style.part(free_mark(iter(lambda: secrets.randbits(64), None), "".join(parts) + then), found))
+        parts.append(style.part(free_mark("".join(parts) + then), found))
     return Page(style.begin + style.glue.join(parts) + style.end, stable, (*steady, *placed))
 
 
 def boxed(title: str, text: str, digest: Digest) -> str:
     """One stored text in a box of its own, identical to the byte each time."""
-    mark = free_mark(_derived(text, digest), text)
+    mark = free_mark(text, text, digest)
     return f"{REFERENCE}. {title} {mark}\n  " + visible(text).replace("\n", "\n  ") + f"\nEnd {mark}"
 
 
-def _derived(content: str, digest: Digest) -> Iterator[int]:
-    return (int(digest(f"mark {again} {content}"), 16) for again in range(1000))
-
-
-def free_mark(numbers: Iterator[int], content: str) -> str:
-    """The first of these numbers, in letters, that the content does not hold by chance."""
-    for number in numbers:
+def free_mark(around: str, content: str = "", digest: Digest | None = None) -> str:
+    """A mark that does not occur in the text around it: random, or the same as long as the `content` that it marks is."""
+    for again in count():
+        number = int(digest(f"mark {again} {content}"), 16) if digest else secrets.randbits(64)
         mark = "".join(LETTERS[number // len(LETTERS) ** place % len(LETTERS)] for place in range(MARK))
-        if mark not in content:
-            return mark
-    raise AssertionError("a text cannot hold the digest of itself")
+        if mark not in around:
+            break
+    return mark
 
 
-def own_first(items: Sequence[Item]) -> list[Item]:
-    """What the user said for good, then the rest, each in its order."""
-    return sorted(items, key=lambda item: not item.own)
-
-
-def frame_cost(style: AnyStyle, items: Sequence[Item], count: TokenCounter) -> int:
+def frame_cost(style: Style, items: Sequence[Item], tokens: TokenCounter) -> int:
     """The tokens of an empty page for these items. It always counts the part for recalled memories beside steady ones,
     so that the room of the steady ones does not depend on what was found. Every mark costs the same."""
     steady = [item.own for item in items if item.lane in STEADY]
@@ -307,7 +275,7 @@ def frame_cost(style: AnyStyle, items: Sequence[Item], count: TokenCounter) -> i
     first = [OWN] * (True in steady) + [REFERENCE] * (False in steady)
     then = [OWN] * (not steady and True in loose) + [RECALLED if False in steady else REFERENCE]
     parts = [style.part(LETTERS[:MARK], [(title, ()) for title in titles]) for titles in (first, then) if titles]
-    return count(style.begin + style.glue.join(parts) + style.end)
+    return tokens(style.begin + style.glue.join(parts) + style.end)
 
 
 def arranged(items: Sequence[Item]) -> list[Item]:

@@ -5,7 +5,7 @@ and lists that hold a text together, its beginning and its end. The rest is what
 """
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 from memorist.text.patterns import regex
 from memorist.text.words import chunks
@@ -31,10 +31,13 @@ def shortened(text: str, longest: int, terms: Sequence[str] = ()) -> list[str]:
     >>> shortened("It began well. Then we talked. Never deploy on Fridays! Nobody said a word.", 40)
     ['It began well. ', 'Never deploy on Fridays! ']
     """
-    spans = list(_sentences(text[:MOST_READ]))
-    last = len(spans) - 1
-    worth = [_worth(text[a:b], terms) + 2 * (place == 0) + (place == last) for place, (a, b) in enumerate(spans)]
-    return _parts(text, spans, sorted(range(len(spans)), key=lambda place: (-worth[place], place)), longest)
+    sentences, order = list(_sentences(text[:MOST_READ])), list[tuple[int, int]]()
+    for place, sentence in enumerate(sentences):
+        low = sentence.lower()
+        asked, names = sum(term in low for term in terms), sum(1 for _ in TELLING.finditer(sentence))
+        matters = 4 * min(2, asked) + 3 * bool(ORDERS.search(low)) + min(3, names) + bool(STRUCTURE.match(sentence))
+        order.append((-matters - 2 * (place == 0) - (place == len(sentences) - 1), place))
+    return _parts(sentences, [place for _, place in sorted(order)], longest)
 
 
 def latest(text: str, longest: int) -> list[str]:
@@ -43,48 +46,29 @@ def latest(text: str, longest: int) -> list[str]:
     >>> latest("Four turns.\\n- user: Port the parser.\\n- user: Now the tests.\\n- assistant: Two fail.", 50)
     ['Four turns.\\n', '- assistant: Two fail.']
     """
-    lines = list(_lines(text[:MOST_READ]))
-    return _parts(text, lines, [0, *range(len(lines) - 1, 0, -1)], longest)
+    lines = list[str]()
+    for line in text[:MOST_READ].splitlines(keepends=True):
+        lines += [line] if len(line) <= WHOLE_LINE else _sentences(line)
+    return _parts(lines, [0, *range(len(lines) - 1, 0, -1)], longest)
 
 
-def _parts(text: str, spans: Sequence[tuple[int, int]], order: Sequence[int], longest: int) -> list[str]:
-    """The spans that fit, taken in this order and returned as parts of the text."""
-    kept, left = set[int](), longest
+def _parts(pieces: Sequence[str], order: Iterable[int], longest: int) -> list[str]:
+    """The pieces that fit, taken in this order, as parts of the text: those that follow one another are one part."""
+    kept, left, parts = set[int](), longest, list[str]()
     for place in order:
-        size = spans[place][1] - spans[place][0]
-        if size <= left:
+        if len(pieces[place]) <= left:
             kept.add(place)
-            left -= size
-    parts: list[str] = []
+            left -= len(pieces[place])
     for place in sorted(kept):
-        said = text[slice(*spans[place])]
-        if place - 1 in kept:
-            parts[-1] += said
-        else:
-            parts.append(said)
+        before = parts.pop() if place - 1 in kept else ""
+        parts.append(before + pieces[place])
     return parts
 
 
-def _sentences(text: str) -> Iterator[tuple[int, int]]:
-    """Spans that cover the text, each a sentence or a part of a long one."""
+def _sentences(text: str) -> Iterator[str]:
+    """Pieces that cover the text, each a sentence or a part of a long one."""
     start = 0
     for end in (*(found.end() for found in ENDS.finditer(text)), len(text)):
         if end > start:
-            yield from ((start + a, start + b) for a, b in chunks(text[start:end], LONGEST))
+            yield from (text[start + a : start + b] for a, b in chunks(text[start:end], LONGEST))
             start = end
-
-
-def _lines(text: str) -> Iterator[tuple[int, int]]:
-    """Spans that cover the text, each a line, or a sentence of a long line."""
-    start = 0
-    for line in text.splitlines(keepends=True):
-        spans = [(0, len(line))] if len(line) <= WHOLE_LINE else _sentences(line)
-        yield from ((start + a, start + b) for a, b in spans)
-        start += len(line)
-
-
-def _worth(sentence: str, terms: Sequence[str]) -> int:
-    low = sentence.lower()
-    asked = sum(term in low for term in terms)
-    names = sum(1 for _ in TELLING.finditer(sentence))
-    return 4 * min(2, asked) + 3 * bool(ORDERS.search(low)) + min(3, names) + bool(STRUCTURE.match(sentence))

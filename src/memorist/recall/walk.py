@@ -13,6 +13,7 @@ from heapq import nlargest
 from operator import attrgetter
 from typing import NamedTuple
 
+from memorist.design import bounded
 from memorist.lazy import dataclass
 from memorist.records import Hit, Record
 from memorist.scoring import bond, vouched_for
@@ -35,15 +36,15 @@ PathStep = tuple[int, str, float]  # a memory, by what a path leads to it, and t
 class Manner:
     """How far a walk goes and what each kind of step is worth; a relation is worth its own weight."""
 
-    depth: int = 2
+    depth: int = bounded(1, 4, 2)
     decay: float = 0.7  # factor of every step
     tags: float = 0.8  # factor towards the tag, and again back from it
     names: float = 0.3  # the same for files and names
     clusters: float = 0.6
     superseding: float = 0.9
     others: float = 0.3
-    fan: int = 8  # the strongest links of one memory, which are followed
-    rare: int = 40  # what more memories than this share is not used as a label
+    fan: int = bounded(1, 100, 8)  # the strongest links of one memory, which are followed
+    rare: int = bounded(2, 1000, 40)  # what more memories than this share is not used as a label
 
     def worth(self, kind: str, weight: float) -> float:
         fixed = {"relates_to": weight, "supersedes": self.superseding, "in_cluster": self.clusters}

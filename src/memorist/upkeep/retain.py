@@ -17,14 +17,14 @@ After the clock jumps, nothing is archived by age (promise P16).
 
 import heapq
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import field, replace
 from datetime import datetime, timedelta
 from functools import partial
 from typing import ClassVar, Literal
 
-from memorist import remember
+from memorist import checks, remember
 from memorist.access import GLOBAL, Access, family_of
-from memorist.design import Clock, Proposal, Tools
+from memorist.design import Clock, Proposal, Tools, bounded
 from memorist.errors import Refused
 from memorist.kinds import KINDS, MEMORY, Kind
 from memorist.lazy import dataclass
@@ -48,6 +48,8 @@ A_DAY = timedelta(days=1)
 MEGABYTE = 1024 * 1024
 OFTEN_USED = 3  # this many uses or repetitions protect a memory from expiry
 LINKS_AT_ONCE = 200  # memories whose links are read together
+SIZE = {"key": "max_size", "check": checks.size, "write": checks.size_text}  # how a design's file gives bytes
+FAMILIES = ("project", "session", "user", "task", "agent")  # never global
 DOWN_TO = 0.9  # the fraction of a limit to reach, so that the next write does not exceed it again
 CANDIDATES_AT_MOST = 10_000  # in one run; the next one continues
 FINDING_DAYS = 21.0  # how long a finding stays in its session
@@ -197,11 +199,11 @@ class Retain:
     order           decayed: the lowest importance first, as it has faded since the last use; importance: the lowest as given
     """
 
-    max_items: int | None = None
-    max_bytes: int | None = None
-    ttl_days: float | None = None
+    max_items: int | None = bounded(1, 100_000_000, None)
+    max_bytes: int | None = field(default=None, metadata=SIZE)
+    ttl_days: float | None = bounded(1, 100_000, None)
     min_confidence: float | None = None
-    families: tuple[str, ...] = ("project",)
+    families: tuple[str, ...] = field(default=("project",), metadata={"check": partial(checks.names, known=FAMILIES)})
     order: Literal["decayed", "importance"] = "decayed"
     name: ClassVar[str] = "retain"
 
@@ -317,10 +319,10 @@ class Prune:
     limit, and the next has nothing to do. Guarded memories stay, even if they alone are too much.
     """
 
-    max_bytes: int = 100 * MEGABYTE
-    percent: float = 1.0
-    reinforce: float = 3.0
-    demote: float = 1.0
+    max_bytes: int = field(default=100 * MEGABYTE, metadata=SIZE)
+    percent: float = bounded(0.01, 100, 1.0)
+    reinforce: float = bounded(0, 100, 3.0)
+    demote: float = bounded(0, 100, 1.0)
     name: ClassVar[str] = "prune"
 
     def propose(self, who: Access, tools: Tools) -> Proposal:

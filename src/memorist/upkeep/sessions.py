@@ -13,7 +13,7 @@ from typing import ClassVar
 
 from memorist import remember
 from memorist.access import Access
-from memorist.design import Promotion, Proposal, Tools
+from memorist.design import Promotion, Proposal, Tools, bounded
 from memorist.lazy import dataclass
 from memorist.records import Planned, Record, Report, utc
 from memorist.remember.changes import Caller
@@ -49,7 +49,7 @@ def _unweighed(by: Caller, policy: Promotion) -> str | None:
 class RetainSessions:
     """Archives conversations that ended so many days ago, turn by turn. Their summaries and what was found in them stay."""
 
-    days: float = 30.0
+    days: float = bounded(1, 100_000, 30.0)
     name: ClassVar[str] = "retain_sessions"
 
     def propose(self, who: Access, tools: Tools) -> Proposal:

@@ -13,7 +13,7 @@ from itertools import takewhile
 from typing import Any, ClassVar
 
 from memorist.access import Access, family_of
-from memorist.design import Ask, Proposal, Tools, itself, told
+from memorist.design import Ask, Proposal, Tools, bounded, itself, told
 from memorist.kinds import OTHER_SECTION, SECTIONS
 from memorist.lazy import dataclass
 from memorist.records import Record
@@ -31,8 +31,8 @@ UNNEEDED = "nobody needed them for long"
 class StaleSections:
     """Asks about project memories that were not referred to for `days` days, at most `most` in one question."""
 
-    days: float = 90.0
-    most: int = 20
+    days: float = bounded(1, 100_000, 90.0)
+    most: int = bounded(1, 100, 20)
     name: ClassVar[str] = "stale_sections"
 
     def propose(self, who: Access, tools: Tools) -> Proposal:

@@ -18,7 +18,7 @@ from itertools import takewhile
 from typing import Any, ClassVar, TypeVar
 
 from memorist.access import Access, family_of
-from memorist.design import Ask, Proposal, Tools, itself, told
+from memorist.design import Ask, Proposal, Tools, bounded, itself, told
 from memorist.recall.stages.words import effective
 from memorist.records import Record
 from memorist.remember.edit import use_key
@@ -46,8 +46,8 @@ PROTECTED = ("", "turns")  # memories that came through no lane
 class SuggestAliases:
     """Asks a person about at most `most` pairs of words: whether one also means the other."""
 
-    most: int = 10
-    times: int = 2  # that a sign must be seen, except for brackets
+    most: int = bounded(1, 100, 10)
+    times: int = bounded(1, 100, 2)  # that a sign must be seen, except for brackets
     name: ClassVar[str] = "suggest_aliases"
 
     def propose(self, who: Access, tools: Tools) -> Proposal:
@@ -147,7 +147,7 @@ def _is_known(word: str, other: str, known: Mapping[str, tuple[str, ...]]) -> bo
 class TuneLanes:
     """Compares each lane's share of tokens with its share of useful memories, over the last so many receipts."""
 
-    receipts: int = 500
+    receipts: int = bounded(1, 10_000, 500)
     name: ClassVar[str] = "tune_lanes"
 
     def propose(self, who: Access, tools: Tools) -> Proposal:

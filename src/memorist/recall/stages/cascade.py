@@ -3,7 +3,7 @@
 from typing import ClassVar
 
 from memorist.access import GLOBAL, family_of
-from memorist.design import Tools
+from memorist.design import Tools, bounded
 from memorist.lazy import dataclass
 from memorist.recall.pipeline import Search, ordered
 from memorist.recall.stages.keep import not_believed, rescored
@@ -21,7 +21,7 @@ class Cascade(Manner):
     `why` names the way. Verified memories pass nothing to others, so no text can climb by a link or a tag that it made itself.
     Memories of a user, a session or a task are added only where the query reads these scopes."""
 
-    seeds: int = 10  # the best hits, from which a walk starts
+    seeds: int = bounded(1, 100, 10)  # the best hits, from which a walk starts
     optional: ClassVar[bool] = True
 
     def __call__(self, search: Search, tools: Tools) -> Search:

@@ -11,7 +11,7 @@ from dataclasses import replace
 from heapq import nsmallest
 from typing import TYPE_CHECKING, ClassVar
 
-from memorist.design import Tools
+from memorist.design import Tools, bounded
 from memorist.lazy import dataclass
 from memorist.recall.pipeline import Asked, Candidate, Search
 from memorist.recall.stages.labels import Labels, share
@@ -60,7 +60,7 @@ class Understand:
     """Extracts the query itself, without text pasted or injected around it, and its terms: folded, stemmed, without stop
     words."""
 
-    most: int = 64
+    most: int = bounded(1, 64, 64)
     urls: bool = True  # whether URLs are searched for; a query that is nothing but a URL always is
 
     def __call__(self, search: Search, tools: Tools) -> Search:

@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
-from memorist.design import Tools
+from memorist.design import Tools, bounded
 from memorist.lazy import dataclass
 from memorist.models.chat import ChatFailed, ChatPort, about_data
 from memorist.recall.pipeline import Search, found, ordered
@@ -60,9 +60,9 @@ class Judge:
     """Keeps those of the best hits that the model of `chat` finds relevant. With two judges, these read the list in opposite
     orders, and only what both name is kept."""
 
-    most: int = 50  # hits that it reads
-    judges: int = 1
-    every: int = 3  # turns of a session, unless the topic changes
+    most: int = bounded(1, 100, 50)  # hits that it reads
+    judges: int = bounded(1, 2, 1)
+    every: int = bounded(1, 100, 3)  # turns of a session, unless the topic changes
     demanded: bool = False  # without a model, nothing is shown
 
     def __call__(self, search: Search, tools: Tools) -> Search:

@@ -11,9 +11,9 @@ from collections.abc import Sequence
 from dataclasses import replace
 from datetime import datetime
 from math import isclose
-from typing import ClassVar
+from typing import ClassVar, Literal
 
-from memorist.design import Tools
+from memorist.design import Tools, bounded
 from memorist.kinds import MEMORY
 from memorist.lazy import dataclass
 from memorist.recall.pipeline import Search, ordered
@@ -79,8 +79,8 @@ class DropUnlikely:
     """Few and right: drops what is far behind the best verified hit, and memories too unlikely to stand beside it. If the
     caller sets `min_relevance`, drops what is under it instead."""
 
-    behind: float = 1.8  # log-odds of the score
-    talk: float = 8.0  # the same for talk and documents, of which readers want more
+    behind: float = bounded(0, 20, 1.8)  # log-odds of the score
+    talk: float = bounded(0, 20, 8.0)  # the same for talk and documents, of which readers want more
     below: float = 0.13  # relevance of a memory; the best one needs none, since recall decided that there is an answer
 
     def __call__(self, search: Search, tools: Tools) -> Search:
@@ -151,7 +151,7 @@ class KeepClose:
 class KeepBest:
     """The best `limit`, in order. Up to `pinned` of the pinned hits come first; the trace names the other pinned ones."""
 
-    pinned: int = 0
+    pinned: int = bounded(0, 100, 0)
 
     def __call__(self, search: Search, tools: Tools) -> Search:
         best = ordered(search.hits)
@@ -187,7 +187,7 @@ class KeepTop:
 class DropTail:
     """Drops the weak tail of three or more hits: those under half the median, or the lowest 30 %. Pinned memories stay."""
 
-    rule: str = "median"  # or "lowest"
+    rule: Literal["median", "lowest"] = "median"
     share: float = 0.3  # of the hits, for "lowest"
     optional: ClassVar[bool] = True
 

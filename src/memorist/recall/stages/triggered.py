@@ -14,7 +14,7 @@ from dataclasses import replace
 from functools import lru_cache
 from weakref import WeakKeyDictionary
 
-from memorist.design import Tools
+from memorist.design import Tools, bounded
 from memorist.kinds import MEMORY
 from memorist.lazy import dataclass
 from memorist.recall.pipeline import Search
@@ -53,7 +53,7 @@ class Triggered:
     """Puts memories before everything else if their triggers occur in the query or in the names of the files at hand. `why`
     has `triggered`, and the trace says which trigger."""
 
-    most: int = 3
+    most: int = bounded(1, 10, 3)
     of_one_source: int = 2  # that came in through one surface with one origin, unless a person wrote them
 
     def __call__(self, search: Search, tools: Tools) -> Search:

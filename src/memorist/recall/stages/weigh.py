@@ -5,11 +5,12 @@ shown and marked (what was stated last comes first: `newest.py`)."""
 import math
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import replace
+from dataclasses import field, replace
 from functools import partial
-from typing import ClassVar
+from typing import ClassVar, Literal
 
-from memorist.design import Tools
+from memorist import checks
+from memorist.design import Tools, bounded
 from memorist.errors import ModelUnavailable
 from memorist.kinds import LIKE
 from memorist.lazy import dataclass
@@ -52,7 +53,7 @@ class Weigh:
     lift what fits less over what fits exactly.
     """
 
-    factors: tuple[str, ...]
+    factors: tuple[str, ...] = field(metadata={"check": partial(checks.names, known=tuple(FACTORS))})
 
     def __call__(self, search: Search, tools: Tools) -> Search:
         now, kinds, factors = search.now, tools.kinds, [(name, FACTORS[name]) for name in self.factors]
@@ -64,8 +65,8 @@ class Weigh:
 class WeighByVotes:
     """Multiplies relevance by the record's votes and by how recently it was useful; nothing else counts."""
 
-    reinforce: float = 3.0
-    demote: float = 1.0
+    reinforce: float = bounded(0, 100, 3.0)
+    demote: float = bounded(0, 100, 1.0)
 
     def __call__(self, search: Search, tools: Tools) -> Search:
         def weigh(hit: Hit) -> Hit:
@@ -80,7 +81,7 @@ class WeighByVotes:
 class Suspect:
     """Lowers what reads like instructions to a model, unless these are the user's own words; `why` names it."""
 
-    weight: float = 0.5
+    weight: float = bounded(0.1, 1, 0.5)
 
     def __call__(self, search: Search, tools: Tools) -> Search:
         suspects = {hit.record.id: hit.record.number for hit in search.hits if suspect(hit.record)}
@@ -123,8 +124,8 @@ class FavourKinds:
     """Lifts the kinds that the query's words suggest: decisions for "what did we decide". Only softly, since the answer may be
     of another kind."""
 
-    first: float = 1.5
-    second: float = 1.2
+    first: float = bounded(1, 2, 1.5)
+    second: float = bounded(1, 2, 1.2)
     optional: ClassVar[bool] = True
 
     def __call__(self, search: Search, tools: Tools) -> Search:
@@ -140,7 +141,7 @@ class FavourKinds:
 class FavourSeason:
     """Lifts memories of a season, such as "end of sprint", if the query contains all of its words."""
 
-    by: float = 1.2
+    by: float = bounded(1, 2, 1.2)
     optional: ClassVar[bool] = True
 
     def __call__(self, search: Search, tools: Tools) -> Search:
@@ -157,7 +158,7 @@ class FavourSeason:
 class Fade:
     """Weighs a memory by how far it has faded since it last helped: none, hyperbolic, weekly or half_life."""
 
-    decay: str = "half_life"
+    decay: Literal["none", "hyperbolic", "weekly", "half_life"] = "half_life"
 
     def __call__(self, search: Search, tools: Tools) -> Search:
         fade = DECAYS[self.decay]
@@ -205,7 +206,7 @@ class Rerank:
 class MarkConflicts:
     """Marks hits that another active memory contradicts, with that memory's id, and lowers them a little."""
 
-    weight: float = 0.85
+    weight: float = bounded(0.1, 1, 0.85)
     optional: bool = True
 
     def __call__(self, search: Search, tools: Tools) -> Search:

@@ -10,10 +10,10 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import timedelta
 from functools import cache
-from typing import ClassVar
+from typing import ClassVar, Literal
 
 from memorist import scoring
-from memorist.design import Tools
+from memorist.design import Tools, bounded
 from memorist.kinds import KINDS
 from memorist.lazy import dataclass
 from memorist.recall.pipeline import Expansion, Search, found
@@ -52,7 +52,7 @@ LOOKED_UP = 2000  # vocabulary words read for one beginning
 class ExpandAliases:
     """Adds other words for those of the query: the store's own aliases, and the usual ones for words that it does not define."""
 
-    weight: float = 0.6
+    weight: float = bounded(0.01, 1, 0.6)
     usual: bool = True
 
     def __call__(self, search: Search, tools: Tools) -> Search:
@@ -90,9 +90,9 @@ def _both_ways(word: str, others: tuple[str, ...]) -> tuple[tuple[tuple[str, ...
 class Widen:
     """Adds words of the vocabulary that are similar to those of the query."""
 
-    fuzzy: float = 0.2  # the share of letters that may differ; 0 turns this off
+    fuzzy: float = bounded(0, 0.5, 0.2)  # the share of letters that may differ; 0 turns this off
     prefix: bool = True
-    most: int = 8  # words added for one word
+    most: int = bounded(1, 64, 8)  # words added for one word
     optional: ClassVar[bool] = True
 
     def __call__(self, search: Search, tools: Tools) -> Search:
@@ -149,7 +149,9 @@ class ByWords:
 
     pool: int = 60
     source: bool = False  # whether words for the source of a memory are searched for: conversation, migration …
-    lifted: str = "nothing"  # the later weight, one of LIFTS; what it may lift is searched for beyond a full pool
+    lifted: Literal["nothing", "importance", "votes"] = (
+        "nothing"  # the later weight, one of LIFTS; what it may lift is searched for beyond a full pool
+    )
     one_moment: ClassVar[bool] = True
 
     def __call__(self, search: Search, tools: Tools) -> Search:
@@ -214,10 +216,10 @@ class ByFields:
     """Finds records that hold the query's words, or words that stand for them."""
 
     pool: int = 500  # all are read and scored, since other weights may lift the last to the top
-    content: float = 2.0
-    tags: float = 1.5
-    files: float = 1.2
-    category: float = 1.0
+    content: float = bounded(0.1, 10, 2.0)
+    tags: float = bounded(0.1, 10, 1.5)
+    files: float = bounded(0.1, 10, 1.2)
+    category: float = bounded(0.1, 10, 1.0)
     one_moment: ClassVar[bool] = True
 
     def __call__(self, search: Search, tools: Tools) -> Search:
