@@ -83,12 +83,13 @@ class Suspect:
     weight: float = 0.5
 
     def __call__(self, search: Search, tools: Tools) -> Search:
-        suspects = {hit.record.id: hit.record.number for hit in search.hits if suspect(hit.record)}
+        suspects = [hit.record.number for hit in search.hits if suspect(hit.record)]
         if not suspects:
             return search
-        hits = [weighed(hit, {"injection": self.weight}) if hit.record.id in suspects else hit for hit in search.hits]
-        note = f"{LABEL}: {', '.join(f'[id:{number}]' for number in suspects.values())}"
-        return search.but(hits=tuple(ordered(hits)), note=note)
+        hits = [weighed(hit, {"injection": self.weight}) if hit.record.number in suspects else hit for hit in search.hits]
+        return search.but(
+            hits=tuple(ordered(hits)), note=f"{LABEL}: {', '.join(f'[id:{number}]' for number in suspects)}"
+        )
 
 
 @dataclass(frozen=True, slots=True)
