@@ -85,7 +85,9 @@ class Suspect:
         suspects = {hit.record.number for hit in search.hits if suspect(hit.record)}
         if not suspects:
             return search
-        hits = [weighed(hit, {"injection": self.weight}) if hit.record.number in suspects else hit for hit in search.hits]
+        hits = [
+            weighed(hit, {"injection": self.weight}) if hit.record.number in suspects else hit for hit in search.hits
+        ]
         names = [f"[id:{hit.record.number}]" for hit in search.hits if hit.record.number in suspects]
         return search.but(hits=tuple(ordered(hits)), note=f"{LABEL}: {', '.join(names)}")
 
