@@ -4,22 +4,21 @@ Who asks again what was asked before finds the old question first, since it has 
 of them. The answer is the last thing that another speaker said before the asker spoke again.
 """
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection
 
 from memorist.design import Tools
 from memorist.recall.pipeline import Search
 from memorist.recall.stages.keep import not_believed
 from memorist.records import Record
-from memorist.store.nouns import Fact
+from memorist.store.nouns import shelf_of
+from memorist.store.where import Order
 from memorist.text.patterns import regex
 from memorist.text.words import query_terms
 
 LONGEST = 8  # words of a turn that only asks; a longer one mostly states something too
 FEW = 3  # words that it may state besides its question
-TURNS_AFTER, STEPS = (
-    4,
-    12,
-)  # turns after a question in which its answer is looked for, and the same with tool calls and output
+TURNS_AFTER = 4  # turns after a question in which its answer is looked for
+STEPS = 12  # the same with tool calls and their output
 _SENTENCE = regex(r"[^.!?…\n]+[.!?…\n]*")
 
 
@@ -41,43 +40,14 @@ def of_tool(record: Record) -> bool:
     return record.kind == "turn" and (record.provenance.role == "tool" or "call" in record.data)
 
 
-def answers_to(questions: Sequence[Fact], search: Search, tools: Tools) -> Mapping[int, tuple[Fact, Record]]:
-    """The answers that were given to these turns, by the number of the turn."""
-    following = _following(questions, search, tools)
-    numbers = sorted({fact.number for facts in following.values() for fact in facts})
-    records = {record.number: record for record in tools.store.get(numbers, search.where)} if numbers else {}
-    answers = {}
-    for number, facts in following.items():
-        replies = [
-            (fact, record)
-            for fact in facts
-            if (record := records.get(fact.number)) and not of_tool(record) and not not_believed(record, search, tools)
-        ][:TURNS_AFTER]
-        telling = [each for each in replies if not only_asks(each[1].text, search.terms)]
-        if telling:
-            answers[number] = telling[-1]
-    return answers
-
-
-def _following(questions: Sequence[Fact], search: Search, tools: Tools) -> dict[int, list[Fact]]:
-    """The turns of others after each of these, until the one who asked speaks again."""
-    following: dict[int, list[Fact]] = {fact.number: [] for fact in questions}
-    askers, last = (
-        {fact.number: (fact.role, fact.speaker) for fact in questions},
-        {fact.number: fact for fact in questions},
-    )
-    for _ in range(STEPS):
-        after = sorted({fact.after for fact in last.values() if fact.after is not None})
-        facts = {fact.number: fact for fact in tools.store.facts(after, search.shelves, search.where)} if after else {}
-        last = {
-            number: facts[fact.after]
-            for number, fact in last.items()
-            if fact.after in facts and _by(facts[fact.after]) != askers[number]
-        }
-        for number, fact in last.items():
-            following[number].append(fact)
-    return following
-
-
-def _by(fact: Fact) -> tuple[str | None, str | None]:
-    return fact.role, fact.speaker
+def answer_to(question: Record, search: Search, tools: Tools) -> Record | None:
+    """The last thing that others said after this turn, until the one who asked spoke again."""
+    asked, replies = question.provenance, list[Record]()
+    where = search.where.also("session", "eq", asked.session).also("scope", "eq", question.scope)
+    for turn in tools.store.find(where.also("number", "gt", question.number), Order("number", ascending=True), STEPS):
+        if (turn.provenance.role, turn.provenance.speaker) == (asked.role, asked.speaker):
+            break
+        if not of_tool(turn) and shelf_of(turn) == shelf_of(question) and not not_believed(turn, search, tools):
+            replies.append(turn)
+    telling = [reply for reply in replies[:TURNS_AFTER] if not only_asks(reply.text, search.terms)]
+    return telling[-1] if telling else None

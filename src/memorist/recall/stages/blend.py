@@ -14,7 +14,7 @@ from collections.abc import Iterable, Sequence
 from memorist.design import Tools
 from memorist.lazy import dataclass
 from memorist.recall.pipeline import Search
-from memorist.recall.stages.answers import answers_to, only_asks
+from memorist.recall.stages.answers import answer_to, only_asks
 from memorist.recall.stages.keep import not_believed
 from memorist.recall.stages.signals import READ, Scores
 from memorist.records import Hit, Record, Signal
@@ -61,17 +61,17 @@ def _with_answers(
     what the user asked."""
     if search.asked.role == "user":
         return list(records)
-    asking = {r.number: r for r in records if r.kind == "turn" and only_asks(r.text, search.terms)}
-    answers = answers_to([scores.candidates[number].fact for number in asking], search, tools) if asking else {}
     kept = {record.number: record for record in records}
-    for number, question in asking.items():
-        if number in answers:
-            fact, answer = answers[number]
-            scores.give_place(question, fact, answer)
-            kept[answer.number] = answer
-        else:
-            lost[question.id] = "it only asks, and nobody answered it"
-            del kept[number]
+    for question in records:
+        if question.kind == "turn" and only_asks(question.text, search.terms):
+            answer = answer_to(question, search, tools)
+            facts = tools.store.facts([answer.number], search.shelves, search.where) if answer else []
+            if answer and facts:
+                scores.give_place(question, answer, facts[0])
+                kept[answer.number] = answer
+            else:
+                lost[question.id] = "it only asks, and nobody answered it"
+                del kept[question.number]
     return list(kept.values())
 
 

@@ -105,22 +105,27 @@ class Scores:
             self.closer[record.number] = signals
             self.sums[record.number] += self._sum(signals, candidate.fact)
 
-    def give_place(self, question: Record, fact: Fact, answer: Record) -> None:
-        """Lets an answer and its question change places: the answer gets at least the sum of the question, with the words that
+    def give_place(self, question: Record, answer: Record, fact: Fact) -> None:
+        """Lets a question and its answer change places: the answer gets at least the sum of the question, with the words that
         the two hold together, but with its own speaker and role."""
-        asker, number = self.candidates[question.number].fact, fact.number
-        if number not in self.candidates:
-            self.candidates[number], self.sums[number] = Candidate(fact, 0.0, None, 0.0), 0.0
+        asks, answers = question.number, answer.number
+        if answers not in self.candidates:
+            self.candidates[answers], self.sums[answers] = Candidate(fact, 0.0, None, 0.0), 0.0
         (both,) = Coverage(self._asked.text).of([f"{question.text} {answer.text}"])
-        adds = weights()[voice(asker)]["soft"] * max(0.0, both - dict(self.closer[question.number])["soft"])
-        moved = self.sums[question.number] + adds + self._who(fact) - self._who(asker)
-        self._move(question.number, "asks", min(self.sums[question.number], self.sums[number]))
-        self._move(number, "answers", max(self.sums[number], moved))
+        soft = weights()[voice(self.candidates[asks].fact)]["soft"]
+        taken = (
+            self.sums[asks]
+            + soft * max(0.0, both - dict(self.closer[asks])["soft"])
+            + self._who(answers)
+            - self._who(asks)
+        )
+        self._move(asks, "asks", min(self.sums[asks], self.sums[answers]))
+        self._move(answers, "answers", max(self.sums[answers], taken))
 
-    def _who(self, fact: Fact) -> float:
+    def _who(self, number: int) -> float:
         """What the signals of who said it add."""
-        signals = self._signals(self.candidates[fact.number])
-        return self._sum([each for each in signals if each[0] in WHO], fact)
+        candidate = self.candidates[number]
+        return self._sum([each for each in self._signals(candidate) if each[0] in WHO], candidate.fact)
 
     def put_summaries_last(self, records: Sequence[Record]) -> None:
         """Puts each summary behind the shorter records that hold the same words of the query: it mentions what they state."""
