@@ -9,7 +9,6 @@ from memorist.kinds import DOCUMENTS, TURNS
 from memorist.models.coverage import LONGEST_LOOKED_AT, Coverage, holding
 from memorist.recall.pipeline import Candidate, Search
 from memorist.recall.stages.answers import of_tool
-from memorist.recall.stages.talk import spoken
 from memorist.recall.weights import weights
 from memorist.records import Hit, Record, Signal
 from memorist.scoring import log_odds, logistic
@@ -26,8 +25,10 @@ CODE, SHORTEST_CODE = (
 HOLDING = 5  # candidates that hold most of the query's words and are always among those read
 BEST_OF_SESSION = 3
 USUAL_COSINE = 0.57  # of the best note where there is an answer; stands in where nothing has a vector
+ALONE = 4.0  # how much more a named time counts if the query asks for nothing else
 THEN = 0.5  # log-odds of the best turn of the named time, if the query asks for nothing else
 WHO = ("speaker", "role", "voice")  # signals that an answer does not take from its question
+FOLLOWING, MOST_FOLLOWING = 0.15, 0.8  # how much more an answer counts because of the turn before it
 SUMMARIES = ("summary", "narrative")
 BEHIND = 0.01  # log-odds of a summary behind a shorter record that holds the same words of the query
 DAY = 86400.0
@@ -77,7 +78,12 @@ class Scores:
             return found
         if len(asked.speakers) == 1 and fact.speaker == asked.speakers[0]:
             found.append(("speaker", 1.0))
-        found += spoken(fact, asked, self._own.get(fact.before or 0, 0.0))
+        if asked.role is not None and fact.role in ("user", "assistant"):
+            # "You" is the assistant and "I" the user. An assistant's answer counts more if it follows a fitting question.
+            fits = FOLLOWING * max(0.0, self._own.get(fact.before or 0, 0.0)) if asked.role == "assistant" else 0.0
+            found.append(("role", 1.0 + min(MOST_FOLLOWING, fits) if fact.role == asked.role else -1.0))
+        if fact.session is not None and any(span.start <= fact.at < span.end for span in asked.spans):
+            found.append(("within", ALONE if asked.alone else 1.0))
         if asked.spans:
             found.append(("when", max(closeness(fact.at, span) for span in asked.spans)))
         return found
