@@ -18,7 +18,7 @@ from memorist.kinds import TURNS
 from memorist.lazy import dataclass
 from memorist.recall.pipeline import Asked, Candidate, Search
 from memorist.recall.stages.labels import Labels, share
-from memorist.recall.stages.words import SHORTEST_FUZZY, meant_by
+from memorist.recall.stages.words import SHORTEST_FUZZY, misspelt
 from memorist.store.nouns import Fact, Near
 from memorist.store.where import Order
 from memorist.text.bm25 import Found, Yardstick
@@ -198,8 +198,9 @@ class Gather:
         facts = {fact.number: fact for fact in store.facts(sorted(known), shelves, where)} if known else {}
         beside = _within(search, tools)
         if any(fact.session is not None for fact in facts.values()):
-            promising = lambda n: (-9 * words.get(n, 0.0) - 0.6 * meant.get(n, (None, 0.0))[1], -n)  # noqa: E731
-            best = [facts[number] for number in nsmallest(self.around, facts, key=promising)]
+            # The most promising first, roughly as the weights of the blend have it.
+            ranks = {n: (-9 * words.get(n, 0.0) - 0.6 * meant.get(n, (None, 0.0))[1], -n) for n in facts}
+            best = [facts[number] for number in nsmallest(self.around, ranks, key=ranks.__getitem__)]
             beside |= {number for fact in best for number in (fact.before, fact.after) if number is not None}
         if beside - facts.keys():
             facts |= {fact.number: fact for fact in store.facts(sorted(beside - facts.keys()), shelves, where)}
@@ -211,11 +212,11 @@ class Gather:
         for reading in readings if uncompared else ():
             cosines = store.similarities(reading.generation, reading.vector, shelves, uncompared)
             reading.add_to(meant, cosines.items())
-        misspelt = store.score(nearly.yardstick, shelves, sorted(facts)) if nearly.yardstick.weights else {}
+        corrected = store.score(nearly.yardstick, shelves, sorted(facts)) if nearly.yardstick.weights else {}
         _label(facts, words, found.yardstick, search, tools)
         whole = found.yardstick.ceiling or 1.0
         candidates = [
-            Candidate(fact, words.get(n, 0.0), *meant.get(n, (None, 0.0)), misspelt.get(n, 0.0) / whole)
+            Candidate(fact, words.get(n, 0.0), *meant.get(n, (None, 0.0)), corrected.get(n, 0.0) / whole)
             for n, fact in facts.items()
         ]
         nothing = search.nothing(readings) if search.terms or readings else search.empty_because or NO_WORDS
@@ -231,8 +232,10 @@ class Gather:
 def _nearly(known: Yardstick, search: Search, most: int, tools: Tools) -> Found:
     """Records that hold the probably intended words, for words of the query that occur nowhere but resemble others."""
     absent = [term for term in known.absent[:MOST_MISSPELT] if term.isalpha() and len(term) >= SHORTEST_FUZZY]
-    meant = dict.fromkeys(filter(None, [meant_by(term, search, tools, MISSPELT) for term in absent]))
-    return tools.store.match(list(meant), search.shelves, search.where, most) if meant else Found()
+    similar = [list(misspelt(term, search, tools, MISSPELT)) for term in absent]
+    nearest = [max(each, key=lambda one: (one.weight, one.term)).term for each in similar if each]
+    meant = list(dict.fromkeys(nearest))
+    return tools.store.match(meant, search.shelves, search.where, most) if meant else Found()
 
 
 def _within(search: Search, tools: Tools) -> set[int]:
