@@ -8,7 +8,6 @@ from heapq import nlargest
 from memorist.kinds import DOCUMENTS, TURNS
 from memorist.models.coverage import LONGEST_LOOKED_AT, Coverage, holding
 from memorist.recall.pipeline import Candidate, Search
-from memorist.recall.stages.answers import of_tool
 from memorist.recall.weights import weights
 from memorist.records import Hit, Record, Signal
 from memorist.scoring import log_odds, logistic
@@ -18,10 +17,8 @@ from memorist.text.dates import Span
 from memorist.text.words import terms
 
 READ = 30  # of the best by what needs no text; from these it is judged whether the answer is here, whatever the limit
-CODE, SHORTEST_CODE = (
-    4.0,
-    4,
-)  # a code in a note counts as this many names, as it singles out one of many; its characters
+CODE = 4.0  # a code in a note counts as this many names, as it singles out one of many
+SHORTEST_CODE = 4  # characters
 HOLDING = 5  # candidates that hold most of the query's words and are always among those read
 BEST_OF_SESSION = 3
 USUAL_COSINE = 0.57  # of the best note where there is an answer; stands in where nothing has a vector
@@ -119,12 +116,8 @@ class Scores:
             self.candidates[answers], self.sums[answers] = Candidate(fact, 0.0, None, 0.0), 0.0
         (both,) = Coverage(self._asked.text).of([f"{question.text} {answer.text}"])
         soft = weights()[voice(self.candidates[asks].fact)]["soft"]
-        taken = (
-            self.sums[asks]
-            + soft * max(0.0, both - dict(self.closer[asks])["soft"])
-            + self._who(answers)
-            - self._who(asks)
-        )
+        more = soft * max(0.0, both - dict(self.closer[asks])["soft"])
+        taken = self.sums[asks] + more + self._who(answers) - self._who(asks)
         self._move(asks, "asks", min(self.sums[asks], self.sums[answers]))
         self._move(answers, "answers", max(self.sums[answers], taken))
 
@@ -139,11 +132,8 @@ class Scores:
         short = [record for record in records if record.kind not in SUMMARIES]
         for record in records:
             if record.kind in SUMMARIES and held.get(record.number):
-                shorter = [
-                    each
-                    for each in short
-                    if len(each.text) < len(record.text) and held[record.number] <= held[each.number]
-                ]
+                words = held[record.number]
+                shorter = [each for each in short if len(each.text) < len(record.text) and words <= held[each.number]]
                 least = min((self.sums[each.number] - BEHIND for each in shorter), default=math.inf)
                 self._move(record.number, "summary", min(self.sums[record.number], least))
 
@@ -158,33 +148,30 @@ class Scores:
         groups: dict[str, list[int]] = {}
         for record in records:
             groups.setdefault(self._group(record.number), []).append(record.number)
+        known = self._yardstick
+        matched = sum(known.weights.values()) * (K1 + 1)
+        size = math.log10(
+            1 + max(FEWEST_ROWS, known.rows)
+        )  # in a large store, the best candidate may be good by chance
         for group, numbers in groups.items():
-            signs, weigh = self._signs(numbers), weights()[f"silence {group}"]
-            odds = sum([weigh[name] * value for name, value in signs.items()])
+            best = max(self.sums[number] for number in numbers)
+            cosines = [cosine for number in numbers if (cosine := self.candidates[number].cosine) is not None]
+            signs = {
+                "best": best,
+                "cosine": max(cosines, default=USUAL_COSINE),
+                "soft": max(dict(self.closer.get(number, ())).get("soft", 0.0) for number in numbers),
+                "absent": 1 - min(1.0, matched / known.ceiling) if known.ceiling else 1.0,
+                "length": math.log1p(len(known.weights) + len(known.absent)),
+                "size": size,
+                "size_best": size * best,
+                "level": 1.0,
+            }
+            odds = sum([weights()[f"silence {group}"][name] * value for name, value in signs.items()])
             if self._asked.alone:
                 first = self.candidates[max(numbers, key=self.sums.__getitem__)]
                 near = max([closeness(first.fact.at, span) for span in self._asked.spans])
                 odds = log_odds(logistic(THEN) * near)
-            self.signs[group], self.chances[group], self._levels[group] = signs, logistic(odds), odds - signs["best"]
-
-    def _signs(self, numbers: Sequence[int]) -> dict[str, float]:
-        """Signs of how well the query is answered here. In a large store, the best candidate may be good by chance."""
-        ceiling, matched = self._yardstick.ceiling, sum(self._yardstick.weights.values()) * (K1 + 1)
-        cosines = [cosine for number in numbers if (cosine := self.candidates[number].cosine) is not None]
-        best, size = (
-            max(self.sums[number] for number in numbers),
-            math.log10(1 + max(FEWEST_ROWS, self._yardstick.rows)),
-        )
-        return {
-            "best": best,
-            "cosine": max(cosines, default=USUAL_COSINE),
-            "soft": max(dict(self.closer.get(number, ())).get("soft", 0.0) for number in numbers),
-            "absent": 1 - min(1.0, matched / ceiling) if ceiling else 1.0,
-            "length": math.log1p(len(self._yardstick.weights) + len(self._yardstick.absent)),
-            "size": size,
-            "size_best": size * best,
-            "level": 1.0,
-        }
+            self.signs[group], self.chances[group], self._levels[group] = signs, logistic(odds), odds - best
 
     def _group(self, number: int) -> str:
         return "notes" if voice(self.candidates[number].fact) == "notes" else "talk"
@@ -218,6 +205,11 @@ def voice(fact: Fact) -> str:
     if fact.role in ("assistant", "tool"):
         return "assistant"
     return "talk" if fact.role is not None or fact.shelf.layer in (TURNS, DOCUMENTS) else "notes"
+
+
+def of_tool(record: Record) -> bool:
+    """Whether it is what a tool returned, or was called with."""
+    return record.kind == "turn" and (record.provenance.role == "tool" or "call" in record.data)
 
 
 def closeness(at: datetime, span: Span) -> float:

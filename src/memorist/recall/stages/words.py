@@ -255,20 +255,18 @@ class Scale:
         )
         for weight, words in (*apart, (fields.category, _kind_words().get(record.kind, ()))):
             for word in words:
-                shared[word] += weight
+                if word in self.weights:
+                    shared[word] += weight
         length, best = sum(len(words) for _, words in apart), 0.0
         for start, end in chunks(record.text):
             counts, words = shared.copy(), terms(record.text[start:end])
             for word in words:
-                counts[word] += fields.content
+                if word in self.weights:
+                    counts[word] += fields.content
             norm = bm25.K1 * (1 - bm25.B + bm25.B * (length + len(words)) / self.average)
             score = 0.0
             for group in self.groups.values():
-                held = [
-                    (self.weights[t] * share, counts[t])
-                    for t, share in group.items()
-                    if t in self.weights and counts[t]
-                ]
+                held = [(self.weights[t] * share, counts[t]) for t, share in group.items() if t in counts]
                 score += max([weight * count * (bm25.K1 + 1) / (count + norm) for weight, count in held], default=0.0)
             best = max(best, score)
         return best / self.ceiling
