@@ -58,6 +58,7 @@ VAGUE = """do done happen happened happening go going went on up talk talked say
 chatted mention mentioned conversation day thing things stuff anything something plan planned made
 gemacht machen mache passiert geschehen los war besprochen gesprochen geredet erzählt gesagt worüber erlebt vor geplant
 unternommen"""
+UNLIKE: tuple[float | None, float] = (None, 0.0)  # no cosine
 _REPEATED = regex(r"([^\w\s])\1{3,}")  # a ruler, dots, a row of brackets: one is enough
 
 
@@ -199,7 +200,7 @@ class Gather:
         beside = _within(search, tools)
         if any(fact.session is not None for fact in facts.values()):
             # The most promising first, roughly as the weights of the blend have it.
-            ranks = {n: (-9 * words.get(n, 0.0) - 0.6 * meant.get(n, (None, 0.0))[1], -n) for n in facts}
+            ranks = {n: (-9 * words.get(n, 0.0) - 0.6 * meant.get(n, UNLIKE)[1], -n) for n in facts}
             best = [facts[number] for number in nsmallest(self.around, ranks, key=ranks.__getitem__)]
             beside |= {number for fact in best for number in (fact.before, fact.after) if number is not None}
         if beside - facts.keys():
@@ -216,7 +217,7 @@ class Gather:
         _label(facts, words, found.yardstick, search, tools)
         whole = found.yardstick.ceiling or 1.0
         candidates = [
-            Candidate(fact, words.get(n, 0.0), *meant.get(n, (None, 0.0)), corrected.get(n, 0.0) / whole)
+            Candidate(fact, words.get(n, 0.0), *meant.get(n, UNLIKE), corrected.get(n, 0.0) / whole)
             for n, fact in facts.items()
         ]
         nothing = search.nothing(readings) if search.terms or readings else search.empty_because or NO_WORDS
