@@ -9,15 +9,24 @@ A relevance depends on the query, the memory and what else is on the shelves, bu
 how busy the machine is: the same candidates are compared for every limit up to 50.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Sequence
 
 from memorist.design import Tools
 from memorist.lazy import dataclass
 from memorist.recall.pipeline import Search
-from memorist.recall.stages.answers import answers_to, only_asks
 from memorist.recall.stages.keep import not_believed
-from memorist.recall.stages.signals import READ, Scores
+from memorist.recall.stages.signals import READ, Scores, of_tool
 from memorist.records import Hit, Record, Signal
+from memorist.store.nouns import shelf_of
+from memorist.store.where import Order
+from memorist.text.patterns import regex
+from memorist.text.words import query_terms
+
+LONGEST = 8  # words of a turn that only asks; a longer one mostly states something too
+FEW = 3  # words that it may state besides its question
+TURNS_AFTER = 4  # turns after a question in which its answer is looked for
+STEPS = 12  # the same with tool calls and their output
+_SENTENCE = regex(r"[^.!?…\n]+[.!?…\n]*")
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,7 +40,8 @@ class Blend:
             return search
         scores, records, end = Scores(search), dict[int, Record](), 0
         best, lost = scores.best(self.spare, search), dict[str, str]()
-        while end < len(best) and (not end or self._too_few(records.values(), search, tools)):
+        held = 0  # of those that were read; more are read if many do not hold any more, or many were requested
+        while end < len(best) and (not end or held < search.limit + self.spare):
             more = tools.store.get(best[end : end + READ], search.where)
             scores.look_closer(more)
             more = _with_answers(more, scores, lost, search, tools)
@@ -39,19 +49,12 @@ class Blend:
                 scores.put_summaries_last(more)
                 scores.settle(more)
             records |= {record.number: record for record in more}
+            held = sum(not_believed(record, search, tools) is None for record in records.values())
             end += READ
-        lost |= {
-            f"#{number}": f"place {place} of {len(best)} candidates" for place, number in enumerate(best[end:], end + 1)
-        }
+        lost |= {f"#{number}": f"place {n} of {len(best)} candidates" for n, number in enumerate(best[end:], end + 1)}
         note = f"{len(best)} candidates, the best {len(records)} of them read; {scores.explain()}"
-        hits = tuple(map(scores.hit, records.values()))
-        return search.but(
-            hits=hits, candidates=(), dropped=lost, note=note, chance=max(scores.chances.values(), default=0.0)
-        )
-
-    def _too_few(self, records: Iterable[Record], search: Search, tools: Tools) -> bool:
-        """Whether more must be read, because some no longer hold or many were requested."""
-        return sum(not_believed(record, search, tools) is None for record in records) < search.limit + self.spare
+        hits, chance = tuple(map(scores.hit, records.values())), max(scores.chances.values(), default=0.0)
+        return search.but(hits=hits, candidates=(), dropped=lost, note=note, chance=chance)
 
 
 def _with_answers(
@@ -61,18 +64,46 @@ def _with_answers(
     what the user asked."""
     if search.asked.role == "user":
         return list(records)
-    asking = {r.number: r for r in records if r.kind == "turn" and only_asks(r.text, search.terms)}
-    answers = answers_to([scores.candidates[number].fact for number in asking], search, tools) if asking else {}
     kept = {record.number: record for record in records}
-    for number, question in asking.items():
-        if number in answers:
-            fact, answer = answers[number]
-            scores.give_place(question, fact, answer)
-            kept[answer.number] = answer
-        else:
-            lost[question.id] = "it only asks, and nobody answered it"
-            del kept[number]
+    for question in records:
+        if question.kind == "turn" and only_asks(question.text, search.terms):
+            answer = answer_to(question, search, tools)
+            facts = tools.store.facts([answer.number], search.shelves, search.where) if answer else []
+            if answer and facts:
+                scores.give_place(question, answer, facts[0])
+                kept[answer.number] = answer
+            else:
+                lost[question.id] = "it only asks, and nobody answered it"
+                del kept[question.number]
     return list(kept.values())
+
+
+def only_asks(text: str, asked: Collection[str]) -> bool:
+    """Whether a text is nothing but a question, or says nothing besides it that has to do with the terms that are asked for.
+
+    >>> only_asks("good. how long do we keep the logs?", ["log"]), only_asks("We keep the logs for a year. Ok?", ["log"])
+    (True, False)
+    """
+    if "?" not in text:
+        return False
+    stated = [sentence for sentence in _SENTENCE.findall(text) if "?" not in sentence]
+    words = set(query_terms(" ".join(stated)))
+    return len(words) <= FEW and words.isdisjoint(asked) and len(query_terms(text)) <= LONGEST
+
+
+def answer_to(question: Record, search: Search, tools: Tools) -> Record | None:
+    """The last thing that others said after this turn, until the one who asked spoke again."""
+    asked, replies = question.provenance, list[Record]()
+    if asked.session is None:
+        return None
+    where = search.where.also("session", "eq", asked.session).also("scope", "eq", question.scope)
+    for turn in tools.store.find(where.also("number", "gt", question.number), Order("number", ascending=True), STEPS):
+        if (turn.provenance.role, turn.provenance.speaker) == (asked.role, asked.speaker):
+            break
+        if not of_tool(turn) and shelf_of(turn) == shelf_of(question) and not not_believed(turn, search, tools):
+            replies.append(turn)
+    telling = [reply for reply in replies[:TURNS_AFTER] if not only_asks(reply.text, search.terms)]
+    return telling[-1] if telling else None
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,25 +1,28 @@
 """From the typed text to candidates. Any text is a valid query.
 
 Words find names and numbers, meaning finds paraphrases: every query uses both. Then the neighbours of the best are added,
-because in a talk the answer often lies one turn after the turn that fits the query. No text is read here: a candidate is a few
-numbers, and only the best become hits (`Blend`).
+because in a talk the answer often lies one turn after the turn that fits the query; and if the query names a day, week or month,
+turns of that time, even if they share little with it. No text is read here: a candidate is a few numbers, and only the best
+become hits (`Blend`).
 """
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
+from functools import cache
 from heapq import nsmallest
 from typing import TYPE_CHECKING, ClassVar
 
 from memorist.design import Tools, bounded
+from memorist.kinds import TURNS
 from memorist.lazy import dataclass
 from memorist.recall.pipeline import Asked, Candidate, Search
 from memorist.recall.stages.labels import Labels, share
-from memorist.recall.stages.talk import timed, within
-from memorist.recall.stages.words import SHORTEST_FUZZY, meant_by
-from memorist.store.nouns import Fact, Generation, Near
+from memorist.recall.stages.words import SHORTEST_FUZZY, misspelt
+from memorist.store.nouns import Fact, Near
+from memorist.store.where import Order
 from memorist.text.bm25 import Found, Yardstick
-from memorist.text.dates import spans
+from memorist.text.dates import Span, spans
 from memorist.text.patterns import regex
 from memorist.text.question import (
     asked_role,
@@ -48,8 +51,14 @@ EVERY = 50  # hits: any limit up to this compares the same candidates
 MOST_MISSPELT = 8  # words of a query that are looked up in the vocabulary
 MISSPELT = 0.25  # the share of letters that may differ
 USUAL_WEIGHT = 3.0  # of an informative word
+MOST_WITHIN = 50  # turns of a named time that are collected by meaning, and as many by words
+# Words of a query that asks for a time without saying what happened then.
+VAGUE = """do done happen happened happening go going went on up talk talked say said tell told speak spoke discuss discussed chat
+chatted mention mentioned conversation day thing things stuff anything something plan planned made
+gemacht machen mache passiert geschehen los war besprochen gesprochen geredet erzählt gesagt worüber erlebt vor geplant
+unternommen"""
+UNLIKE: tuple[float | None, float] = (None, 0.0)  # no cosine
 _REPEATED = regex(r"([^\w\s])\1{3,}")  # a ruler, dots, a row of brackets: one is enough
-UNLIKE: tuple[float | None, float] = (None, 0.0)
 
 
 # ---------------------------------------------------------------- what is asked
@@ -75,8 +84,7 @@ class Understand:
             note = f"only the first {LONGEST_QUERY:,} characters of the question were read; {note or 'no words in it'}"
         elif len(terms) == self.most:
             note = f"only the first {self.most} words of the question were used; {note}"
-        because = None if terms else NO_WORDS
-        return search.but(terms=terms, asked=Asked(said), note=note, empty_because=because)
+        return search.but(terms=terms, asked=Asked(said), note=note, empty_because=None if terms else NO_WORDS)
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,37 +97,45 @@ class Recognise:
     """
 
     def __call__(self, search: Search, tools: Tools) -> Search:
-        said = search.asked.text
-        known = tools.store.speakers(search.shelves, MOST_SPEAKERS)
-        speakers, bare = _spoken_of(said, known) if 0 < len(known) < MOST_SPEAKERS else ((), said)
+        said, known = search.asked.text, tools.store.speakers(search.shelves, MOST_SPEAKERS)
+        named, bare = speakers_in(said, known) if 0 < len(known) < MOST_SPEAKERS else ([], said)
+        speakers = tuple(named)
+        if not tells_something(bare):  # "Who is Ann?" asks about her, not about what she said
+            speakers, bare = (), said
         times = tuple(spans(said, search.moment or search.now))
-        bare, terms, alone = timed(bare, times, search)
+        terms, alone = search.terms, False
+        if times and search.layers == (TURNS,):
+            bare, terms, alone = _without_times(bare, times, search.terms)
         layers = {shelf.layer for shelf in search.shelves}
-        meant = _meant(search.query if bare == said else bare, bare)
-        told, late = tools.meaning.in_time(meant, search.left(), layers) if tells_something(bare) else ([], None)
-        vectors = tuple(filter(_tells, told))
-        named = ", ".join((*speakers, *[span.text for span in times]))
-        note = "; ".join(filter(None, (named and f"recognised: {named}", late))) or None
+        meant = search.query if bare == said else bare
+        meant = without_injected(meant[:LONGEST_QUERY]) or meant
+        meant = _REPEATED.sub(r"\1", meant if len(meant) <= LONGEST_MESSAGE else bare[:LONGEST_MESSAGE])
+        read, late = tools.meaning.in_time(meant, search.left(), layers) if tells_something(bare) else ([], None)
+        vectors = tuple((generation, vector) for generation, vector in read if vector.any())  # else it knew no word
+        recognised = ", ".join((*speakers, *[span.text for span in times]))
+        note = "; ".join(filter(None, (recognised and f"recognised: {recognised}", late))) or None
         asked = Asked(bare, speakers, times, vectors, role=asked_role(said), alone=alone)
-        return search.but(asked=asked, terms=terms, note=note, notes=tuple(filter(None, [late])))
+        return search.but(asked=asked, terms=terms, note=note, notes=(late,) if late else ())
 
 
-def _tells(told: "tuple[Generation, Floats]") -> bool:
-    """Whether the model knew any word of the query."""
-    return bool(told[1].any())
+def _without_times(said: str, times: Iterable[Span], terms: tuple[str, ...]) -> tuple[str, tuple[str, ...], bool]:
+    """The text and the terms to search for among turns, without the words for a relative time ("today"), which turns of other
+    days contain too; and whether the query asks for hardly anything but a time. Among memories these words count, because a note
+    is not from the day that it is about."""
+    left, then, every = said, set[str](), set(_vague())
+    for span in times:
+        words = query_terms(span.text)
+        every.update(words)
+        if span.moves:
+            then.update(words)
+            left = left.replace(span.text, " ")
+    kept = tuple(term for term in terms if term not in then)
+    return left if tells_something(left) else said, kept, every.issuperset(kept)
 
 
-def _meant(said: str, bare: str) -> str:
-    """The text to compare by meaning: the query with pasted text or, if that is too long, the bare query."""
-    whole = without_injected(said[:LONGEST_QUERY]) or said
-    return _REPEATED.sub(r"\1", whole if len(whole) <= LONGEST_MESSAGE else bare[:LONGEST_MESSAGE])
-
-
-def _spoken_of(said: str, known: Sequence[str]) -> tuple[tuple[str, ...], str]:
-    """The known speakers that a query names, and the query without their names. "Who is Ann?" names none: it asks about her,
-    not about what she said."""
-    speakers, bare = speakers_in(said, known)
-    return (tuple(speakers), bare) if tells_something(bare) else ((), said)
+@cache
+def _vague() -> frozenset[str]:
+    return frozenset(terms(VAGUE))
 
 
 # ---------------------------------------------------------------- what may answer it
@@ -142,33 +158,16 @@ class Reading:
         variance = (near.rows * near.spread**2 + USUAL_ROWS * USUAL_SPREAD**2) / rows
         return cls(generation, vector, mean, max(LEAST_SPREAD, math.sqrt(variance)))
 
-
-class Measured:
-    """What words and meaning say about records, by record number."""
-
-    def __init__(self) -> None:
-        self.words: dict[int, float] = {}  # the share of the query that each covers
-        self.meant: dict[int, tuple[float, float]] = {}  # the cosine, and the same on the common scale
-
-    def add_words(self, scores: Mapping[int, float], whole: float) -> None:
-        """Raw BM25 scores are not comparable between queries; what counts is how much of the query a record covers."""
-        self.words.update({number: score / whole for number, score in scores.items()})
-
-    def add_meaning(self, cosines: Iterable[tuple[int, float]], reading: Reading) -> None:
-        """On the common scale, a cosine is how many standard deviations it lies above the ordinary, so that words and models
-        can be added. It is bounded, because on a shelf of similar texts a different one would be dozens of deviations away. A
-        text that the model cannot read has no direction; its cosine is exactly 0 and says nothing. If two generations know a
-        record, the first one passed here counts, which is the newer."""
-        meant, mean, spread = self.meant, reading.mean, reading.spread
+    def add_to(self, meant: dict[int, tuple[float, float]], cosines: Iterable[tuple[int, float]]) -> None:
+        """Adds each cosine, and the same on the common scale: how many standard deviations it lies above the ordinary, so that
+        words and models can be added. It is bounded, because on a shelf of similar texts a different one would be dozens of
+        deviations away. A text that the model cannot read has no direction; its cosine is exactly 0 and says nothing. If two
+        generations know a record, the first one added counts, which is the newer."""
+        mean, spread = self.mean, self.spread
         for number, cosine in cosines:
             if cosine and number not in meant:
                 scaled = (cosine - mean) / spread
                 meant[number] = cosine, MOST_ABOVE if scaled > MOST_ABOVE else max(MOST_BELOW, scaled)
-
-    def best(self, numbers: Iterable[int], most: int) -> list[int]:
-        """The most promising first, roughly as the mix weighs them."""
-        words, meant = self.words.get, self.meant.get
-        return nsmallest(most, numbers, key=lambda n: (-9 * words(n, 0.0) - 0.6 * meant(n, UNLIKE)[1], -n))
 
 
 @dataclass(frozen=True, slots=True)
@@ -184,32 +183,40 @@ class Gather:
     def __call__(self, search: Search, tools: Tools) -> Search:
         store, shelves, where = tools.store, search.shelves, search.where
         most = 2 * search.limit if search.limit > EVERY else 0
-        found, nearly, measured, readings = Found(), Found(), Measured(), list[Reading]()
+        found, nearly, readings = Found(), Found(), list[Reading]()
+        words = dict[int, float]()  # the share of the query that each record covers: raw scores depend on the query
+        meant = dict[int, tuple[float, float]]()
         if search.terms:
             found = store.match(search.terms, shelves, where, max(self.words, most))
-            measured.add_words(found.scores, found.yardstick.whole)
+            words = {number: score / found.yardstick.whole for number, score in found.scores.items()}
             nearly = _nearly(found.yardstick, search, max(self.words, most), tools)
         for generation, vector in search.asked.vectors:
             near = store.nearest(generation.id, vector, shelves, where, max(self.meaning, most), search.exact)
             readings.append(Reading.of(generation.id, vector, near))
-            measured.add_meaning(near.hits, readings[-1])
-        known = measured.words.keys() | measured.meant.keys() | nearly.scores.keys() | search.wanted
+            readings[-1].add_to(meant, near.hits)
+        known = words.keys() | meant.keys() | nearly.scores.keys() | search.wanted
         facts = {fact.number: fact for fact in store.facts(sorted(known), shelves, where)} if known else {}
-        beside = self._beside(facts, measured) | within(search, tools) - facts.keys()
-        if beside:
-            facts |= {fact.number: fact for fact in store.facts(sorted(beside), shelves, where)}
-        unscored = sorted(facts.keys() - measured.words.keys())
+        beside = _within(search, tools)
+        if any(fact.session is not None for fact in facts.values()):
+            # The most promising first, roughly as the weights of the blend have it.
+            ranks = {n: (-9 * words.get(n, 0.0) - 0.6 * meant.get(n, UNLIKE)[1], -n) for n in facts}
+            best = [facts[number] for number in nsmallest(self.around, ranks, key=ranks.__getitem__)]
+            beside |= {number for fact in best for number in (fact.before, fact.after) if number is not None}
+        if beside - facts.keys():
+            facts |= {fact.number: fact for fact in store.facts(sorted(beside - facts.keys()), shelves, where)}
+        unscored = sorted(facts.keys() - words.keys())
         if unscored and found.yardstick.weights:
-            measured.add_words(store.score(found.yardstick, shelves, unscored), found.yardstick.whole)
-        uncompared = sorted(facts.keys() - measured.meant.keys())
+            scores = store.score(found.yardstick, shelves, unscored)
+            words |= {number: score / found.yardstick.whole for number, score in scores.items()}
+        uncompared = sorted(facts.keys() - meant.keys())
         for reading in readings if uncompared else ():
             cosines = store.similarities(reading.generation, reading.vector, shelves, uncompared)
-            measured.add_meaning(cosines.items(), reading)
-        misspelt = store.score(nearly.yardstick, shelves, sorted(facts)) if nearly.yardstick.weights else {}
-        self._label(facts, measured, found.yardstick, search, tools)
+            reading.add_to(meant, cosines.items())
+        corrected = store.score(nearly.yardstick, shelves, sorted(facts)) if nearly.yardstick.weights else {}
+        _label(facts, words, found.yardstick, search, tools)
         whole = found.yardstick.ceiling or 1.0
         candidates = [
-            Candidate(fact, measured.words.get(n, 0.0), *measured.meant.get(n, UNLIKE), misspelt.get(n, 0.0) / whole)
+            Candidate(fact, words.get(n, 0.0), *meant.get(n, UNLIKE), corrected.get(n, 0.0) / whole)
             for n, fact in facts.items()
         ]
         nothing = search.nothing(readings) if search.terms or readings else search.empty_because or NO_WORDS
@@ -221,33 +228,44 @@ class Gather:
             empty_because=None if candidates else nothing,
         )
 
-    @staticmethod
-    def _label(facts: dict[int, Fact], measured: Measured, found: Yardstick, search: Search, tools: Tools) -> None:
-        """If the query names a kind, that counts as a word of each candidate of this kind."""
-        labels = Labels.of(search.terms, tools.kinds)
-        if not labels:
-            return
-        also = [record.number for record in labels.look_up(len(facts), search, tools)]
-        facts |= {fact.number: fact for fact in tools.store.facts(also, search.shelves, search.where)} if also else {}
-        carrying, words = [n for n, fact in facts.items() if fact.kind in labels.kinds], measured.words
-        label = share(len(carrying), len(facts), found.whole, search.terms)
-        words.update({number: words.get(number, 0.0) + label for number in carrying})
-
-    def _beside(self, facts: Mapping[int, Fact], measured: Measured) -> set[int]:
-        """The session neighbors of the best, unless they were found themselves."""
-        talks = any(fact.session is not None for fact in facts.values())
-        best = [facts[number] for number in measured.best(facts, self.around)] if talks else []
-        return {n for fact in best for n in (fact.before, fact.after) if n is not None} - facts.keys()
-
 
 def _nearly(known: Yardstick, search: Search, most: int, tools: Tools) -> Found:
     """Records that hold the probably intended words, for words of the query that occur nowhere but resemble others."""
     absent = [term for term in known.absent[:MOST_MISSPELT] if term.isalpha() and len(term) >= SHORTEST_FUZZY]
-    meant = dict.fromkeys(filter(None, [meant_by(term, search, tools, MISSPELT) for term in absent]))
-    return tools.store.match(list(meant), search.shelves, search.where, most) if meant else Found()
+    similar = [list(misspelt(term, search, tools, MISSPELT)) for term in absent]
+    nearest = [max(each, key=lambda one: (one.weight, one.term)).term for each in similar if each]
+    meant = list(dict.fromkeys(nearest))
+    return tools.store.match(meant, search.shelves, search.where, most) if meant else Found()
 
 
-def _names(said: str, known: Yardstick) -> dict[str, float]:
+def _within(search: Search, tools: Tools) -> set[int]:
+    """The numbers of turns from the first times that the query names: those nearest to it by meaning and by words."""
+    shelves, found = [shelf for shelf in search.shelves if shelf.layer == TURNS], set[int]()
+    for span in search.asked.spans[:2] if shelves else ():
+        where = search.where.also("at", "gte", span.start).also("at", "lt", span.end)
+        if search.asked.alone:
+            here = where.also("kind", "eq", "turn").also("scope", "in", tuple({shelf.scope for shelf in shelves}))
+            found |= {record.number for record in tools.store.find(here, Order("at"), MOST_WITHIN)}
+        if search.terms:
+            found |= tools.store.match(search.terms, shelves, where, MOST_WITHIN).scores.keys()
+        for generation, vector in search.asked.vectors[:1]:
+            near = tools.store.nearest(generation.id, vector, shelves, where, MOST_WITHIN, search.exact)
+            found |= {number for number, _ in near.hits}
+    return found
+
+
+def _label(facts: dict[int, Fact], words: dict[int, float], known: Yardstick, search: Search, tools: Tools) -> None:
+    """If the query names a kind, that counts as a word of each candidate of this kind."""
+    labels = Labels.of(search.terms, tools.kinds)
+    if labels:
+        also = [record.number for record in labels.look_up(len(facts), search, tools)]
+        facts |= {fact.number: fact for fact in tools.store.facts(also, search.shelves, search.where)} if also else {}
+        carrying = [number for number, fact in facts.items() if fact.kind in labels.kinds]
+        label = share(len(carrying), len(facts), known.whole, search.terms)
+        words.update({number: words.get(number, 0.0) + label for number in carrying})
+
+
+def _names(said: str, known: Yardstick) -> Mapping[str, float]:
     """The names and numbers of a query that occur here, and how informative each is: whoever names something means it."""
     found = {word: max([known.weights.get(term, 0.0) for term in terms(word)] or [0.0]) for word in names_in(said)}
     return {word: weight / USUAL_WEIGHT for word, weight in found.items() if weight}

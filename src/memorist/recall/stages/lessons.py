@@ -49,11 +49,10 @@ class Learnt:
         taught: dict[str, Taught] = {}
         for lesson, like in zip(lessons, likenesses, strict=True):
             if like:
-                sums = taught.get(lesson.record, Taught(0.0, 0.0, lesson.question))
-                users, others = (like * thirds / THIRDS for thirds in (lesson.users, lesson.others))
-                taught[lesson.record] = Taught(
-                    _bounded(sums.users + users), _bounded(sums.others + others), sums.question
-                )
+                known = taught.get(lesson.record, Taught(0.0, 0.0, lesson.question))
+                users = _bounded(known.users + like * lesson.users / THIRDS)
+                others = _bounded(known.others + like * lesson.others / THIRDS)
+                taught[lesson.record] = Taught(users, others, known.question)
         strongest = sorted(taught, key=lambda id: (-taught[id].strength, id))[:STRONGEST]
         records = tools.store.get(strongest, search.where) if strongest else []
         here = {record.number: taught[record.id] for record in records if shelf_of(record) in search.shelves}
@@ -66,12 +65,9 @@ class Lessons:
     """Lifts what was useful for similar queries and lowers what was beside the point; `why` shows by how much."""
 
     def __call__(self, search: Search, tools: Tools) -> Search:
-        verdicts = {hit.record.id: allowed(hit.record, search.taught.get(hit.record.number)) for hit in search.hits}
-        if not any(verdicts.values()):
-            return search
         hits = []
         for hit in search.hits:
-            step = STEP * verdicts[hit.record.id]
+            step = STEP * allowed(hit.record, search.taught.get(hit.record.number))
             hits.append(rescored(hit, logistic(log_odds(hit.score) + step), "lesson") if step else hit)
         return search.but(hits=tuple(ordered(hits)))
 

@@ -10,7 +10,7 @@ from dataclasses import replace
 from datetime import datetime
 from itertools import combinations
 
-from memorist.design import Tools
+from memorist.design import Tools, bounded
 from memorist.kinds import MEMORY
 from memorist.lazy import dataclass
 from memorist.models import reader
@@ -35,7 +35,7 @@ class NewestFirst:
     what was asked for.
     """
 
-    most: int = 10  # the best hits, which are looked at
+    most: int = bounded(2, 100, 10)  # the best hits, which are looked at
     optional: bool = True
 
     def __call__(self, search: Search, tools: Tools) -> Search:

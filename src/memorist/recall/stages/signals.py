@@ -8,8 +8,6 @@ from heapq import nlargest
 from memorist.kinds import DOCUMENTS, TURNS
 from memorist.models.coverage import LONGEST_LOOKED_AT, Coverage, holding
 from memorist.recall.pipeline import Candidate, Search
-from memorist.recall.stages.answers import of_tool
-from memorist.recall.stages.talk import spoken
 from memorist.recall.weights import weights
 from memorist.records import Hit, Record, Signal
 from memorist.scoring import log_odds, logistic
@@ -19,15 +17,15 @@ from memorist.text.dates import Span
 from memorist.text.words import terms
 
 READ = 30  # of the best by what needs no text; from these it is judged whether the answer is here, whatever the limit
-CODE, SHORTEST_CODE = (
-    4.0,
-    4,
-)  # a code in a note counts as this many names, as it singles out one of many; its characters
+CODE = 4.0  # a code in a note counts as this many names, as it singles out one of many
+SHORTEST_CODE = 4  # characters
 HOLDING = 5  # candidates that hold most of the query's words and are always among those read
 BEST_OF_SESSION = 3
 USUAL_COSINE = 0.57  # of the best note where there is an answer; stands in where nothing has a vector
+ALONE = 4.0  # how much more a named time counts if the query asks for nothing else
 THEN = 0.5  # log-odds of the best turn of the named time, if the query asks for nothing else
 WHO = ("speaker", "role", "voice")  # signals that an answer does not take from its question
+FOLLOWING, MOST_FOLLOWING = 0.15, 0.8  # how much more an answer counts because of the turn before it
 SUMMARIES = ("summary", "narrative")
 BEHIND = 0.01  # log-odds of a summary behind a shorter record that holds the same words of the query
 DAY = 86400.0
@@ -77,7 +75,12 @@ class Scores:
             return found
         if len(asked.speakers) == 1 and fact.speaker == asked.speakers[0]:
             found.append(("speaker", 1.0))
-        found += spoken(fact, asked, self._own.get(fact.before or 0, 0.0))
+        if asked.role is not None and fact.role in ("user", "assistant"):
+            # "You" is the assistant and "I" the user. An assistant's answer counts more if it follows a fitting question.
+            fits = FOLLOWING * max(0.0, self._own.get(fact.before or 0, 0.0)) if asked.role == "assistant" else 0.0
+            found.append(("role", 1.0 + min(MOST_FOLLOWING, fits) if fact.role == asked.role else -1.0))
+        if fact.session is not None and any(span.start <= fact.at < span.end for span in asked.spans):
+            found.append(("within", ALONE if asked.alone else 1.0))
         if asked.spans:
             found.append(("when", max(closeness(fact.at, span) for span in asked.spans)))
         return found
@@ -105,22 +108,23 @@ class Scores:
             self.closer[record.number] = signals
             self.sums[record.number] += self._sum(signals, candidate.fact)
 
-    def give_place(self, question: Record, fact: Fact, answer: Record) -> None:
-        """Lets an answer and its question change places: the answer gets at least the sum of the question, with the words that
+    def give_place(self, question: Record, answer: Record, fact: Fact) -> None:
+        """Lets a question and its answer change places: the answer gets at least the sum of the question, with the words that
         the two hold together, but with its own speaker and role."""
-        asker, number = self.candidates[question.number].fact, fact.number
-        if number not in self.candidates:
-            self.candidates[number], self.sums[number] = Candidate(fact, 0.0, None, 0.0), 0.0
+        asks, answers = question.number, answer.number
+        if answers not in self.candidates:
+            self.candidates[answers], self.sums[answers] = Candidate(fact, 0.0, None, 0.0), 0.0
         (both,) = Coverage(self._asked.text).of([f"{question.text} {answer.text}"])
-        adds = weights()[voice(asker)]["soft"] * max(0.0, both - dict(self.closer[question.number])["soft"])
-        moved = self.sums[question.number] + adds + self._who(fact) - self._who(asker)
-        self._move(question.number, "asks", min(self.sums[question.number], self.sums[number]))
-        self._move(number, "answers", max(self.sums[number], moved))
+        soft = weights()[voice(self.candidates[asks].fact)]["soft"]
+        more = soft * max(0.0, both - dict(self.closer[asks])["soft"])
+        taken = self.sums[asks] + more + self._who(answers) - self._who(asks)
+        self._move(asks, "asks", min(self.sums[asks], self.sums[answers]))
+        self._move(answers, "answers", max(self.sums[answers], taken))
 
-    def _who(self, fact: Fact) -> float:
+    def _who(self, number: int) -> float:
         """What the signals of who said it add."""
-        signals = self._signals(self.candidates[fact.number])
-        return self._sum([each for each in signals if each[0] in WHO], fact)
+        candidate = self.candidates[number]
+        return self._sum([each for each in self._signals(candidate) if each[0] in WHO], candidate.fact)
 
     def put_summaries_last(self, records: Sequence[Record]) -> None:
         """Puts each summary behind the shorter records that hold the same words of the query: it mentions what they state."""
@@ -128,11 +132,8 @@ class Scores:
         short = [record for record in records if record.kind not in SUMMARIES]
         for record in records:
             if record.kind in SUMMARIES and held.get(record.number):
-                shorter = [
-                    each
-                    for each in short
-                    if len(each.text) < len(record.text) and held[record.number] <= held[each.number]
-                ]
+                words = held[record.number]
+                shorter = [each for each in short if len(each.text) < len(record.text) and words <= held[each.number]]
                 least = min((self.sums[each.number] - BEHIND for each in shorter), default=math.inf)
                 self._move(record.number, "summary", min(self.sums[record.number], least))
 
@@ -147,33 +148,30 @@ class Scores:
         groups: dict[str, list[int]] = {}
         for record in records:
             groups.setdefault(self._group(record.number), []).append(record.number)
+        known = self._yardstick
+        matched = sum(known.weights.values()) * (K1 + 1)
+        size = math.log10(
+            1 + max(FEWEST_ROWS, known.rows)
+        )  # in a large store, the best candidate may be good by chance
         for group, numbers in groups.items():
-            signs, weigh = self._signs(numbers), weights()[f"silence {group}"]
-            odds = sum([weigh[name] * value for name, value in signs.items()])
+            best = max(self.sums[number] for number in numbers)
+            cosines = [cosine for number in numbers if (cosine := self.candidates[number].cosine) is not None]
+            signs = {
+                "best": best,
+                "cosine": max(cosines, default=USUAL_COSINE),
+                "soft": max(dict(self.closer.get(number, ())).get("soft", 0.0) for number in numbers),
+                "absent": 1 - min(1.0, matched / known.ceiling) if known.ceiling else 1.0,
+                "length": math.log1p(len(known.weights) + len(known.absent)),
+                "size": size,
+                "size_best": size * best,
+                "level": 1.0,
+            }
+            odds = sum([weights()[f"silence {group}"][name] * value for name, value in signs.items()])
             if self._asked.alone:
                 first = self.candidates[max(numbers, key=self.sums.__getitem__)]
                 near = max([closeness(first.fact.at, span) for span in self._asked.spans])
                 odds = log_odds(logistic(THEN) * near)
-            self.signs[group], self.chances[group], self._levels[group] = signs, logistic(odds), odds - signs["best"]
-
-    def _signs(self, numbers: Sequence[int]) -> dict[str, float]:
-        """Signs of how well the query is answered here. In a large store, the best candidate may be good by chance."""
-        ceiling, matched = self._yardstick.ceiling, sum(self._yardstick.weights.values()) * (K1 + 1)
-        cosines = [cosine for number in numbers if (cosine := self.candidates[number].cosine) is not None]
-        best, size = (
-            max(self.sums[number] for number in numbers),
-            math.log10(1 + max(FEWEST_ROWS, self._yardstick.rows)),
-        )
-        return {
-            "best": best,
-            "cosine": max(cosines, default=USUAL_COSINE),
-            "soft": max(dict(self.closer.get(number, ())).get("soft", 0.0) for number in numbers),
-            "absent": 1 - min(1.0, matched / ceiling) if ceiling else 1.0,
-            "length": math.log1p(len(self._yardstick.weights) + len(self._yardstick.absent)),
-            "size": size,
-            "size_best": size * best,
-            "level": 1.0,
-        }
+            self.signs[group], self.chances[group], self._levels[group] = signs, logistic(odds), odds - best
 
     def _group(self, number: int) -> str:
         return "notes" if voice(self.candidates[number].fact) == "notes" else "talk"
@@ -207,6 +205,11 @@ def voice(fact: Fact) -> str:
     if fact.role in ("assistant", "tool"):
         return "assistant"
     return "talk" if fact.role is not None or fact.shelf.layer in (TURNS, DOCUMENTS) else "notes"
+
+
+def of_tool(record: Record) -> bool:
+    """Whether it is what a tool returned, or was called with."""
+    return record.kind == "turn" and (record.provenance.role == "tool" or "call" in record.data)
 
 
 def closeness(at: datetime, span: Span) -> float:

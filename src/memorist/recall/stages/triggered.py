@@ -4,7 +4,7 @@ score.
 A warning is useful before somebody asks for it, so it comes first, even if nothing else matches. That is power over prompts, so
 it is bounded: a few memories, fewer still that came in one way, and none whose triggers together fit nearly any text; only
 confirmed ones that do not read like orders to a model, and only those that the query could have found by scope, filter and
-validity. Triggers are cached until one is written, compiled when they are tried, and tried for a bounded processor time.
+validity. Triggers are tried for a bounded processor time.
 """
 
 import time
@@ -12,7 +12,6 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import lru_cache
-from weakref import WeakKeyDictionary
 
 from memorist.design import Tools, bounded
 from memorist.kinds import MEMORY
@@ -22,9 +21,8 @@ from memorist.recall.stages.keep import not_believed, rescored
 from memorist.records import Hit, Record
 from memorist.scoring import log_odds, logistic
 from memorist.store.index import has_triggers
-from memorist.store.nouns import Shelf, shelf_of
-from memorist.store.protocol import Store
-from memorist.store.where import Order, Where, everywhere
+from memorist.store.nouns import shelf_of
+from memorist.store.where import Order
 from memorist.text.injection import suspect
 from memorist.text.question import without_injected
 from memorist.text.triggers import FIRED, MOST_TRIGGERS, ORDINARY, Occurring, Trigger, said_in, usable
@@ -33,7 +31,6 @@ MOST_ARMED = 1000  # the newest memories with triggers that a query considers
 LONGEST_LOOK = 0.1  # processor seconds for all of them: waiting for a busy machine must not lose a warning
 SURE_TO_SHOW = 0.9  # the least score of what comes up
 BETWEEN_FIRED = 0.1  # log-odds between memories that come up together
-KEPT_SETS = 16  # sets of shelves per store whose triggers are cached
 TOO_MANY_TOGETHER = 0.1  # share of ordinary texts that all triggers of one memory may fit together
 QUESTIONS = """how do I run the tests?; can you explain what this does?; who is responsible for the invoices?; add a button to the
 settings page; where did we put the spare key?; what is the status of my order?; is it going to rain tomorrow?; write a poem about
@@ -42,10 +39,6 @@ the log of last night; do we have any open tickets?; should I use a list or a di
 our pricing; Wann ist die nächste Besprechung?; please review my changes; how much did it cost last year?; what time is it in
 Tokyo?; refactor the client and update its docs; are there vegetarian restaurants nearby?; let us continue with the next step"""
 EVERYDAY = tuple(Occurring.of(text) for text in (*ORDINARY, *QUESTIONS.replace("\n", " ").split("; ")))
-
-Armed = tuple[str, tuple[str, ...]]  # the id of a memory, and the words and patterns that bring it up
-# The armed memories by shelves, and the value of the setting when they were read.
-_CACHED: "WeakKeyDictionary[Store, dict[tuple[Shelf, ...], tuple[str, list[Armed]]]]" = WeakKeyDictionary()
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,19 +50,30 @@ class Triggered:
     of_one_source: int = 2  # that came in through one surface with one origin, unless a person wrote them
 
     def __call__(self, search: Search, tools: Tools) -> Search:
-        shelves = tuple(shelf for shelf in search.shelves if shelf.layer == MEMORY)
-        setting = tools.store.setting(has_triggers(shelves[0].space)) if shelves else None
-        armed = _armed(shelves, setting, tools.store) if setting is not None else []
-        text = "\n".join((*search.files, without_injected(search.query))).strip() if armed else ""
-        if not text:
+        shelves = [shelf for shelf in search.shelves if shelf.layer == MEMORY]
+        text = "\n".join((*search.files, without_injected(search.query))).strip()
+        if not text or not shelves or tools.store.setting(has_triggers(shelves[0].space)) is None:
             return search
-        occurring, late = _occurring(armed, Occurring.of(text), search)
-        records = tools.store.get(list(occurring), _may_fire(search.where)) if occurring else []
-        records = [each for each in records if shelf_of(each) in search.shelves and not suspect(each)]
-        records = [each for each in records if not_believed(each, search, tools) is None]
-        records.sort(key=lambda each: (-each.importance, -len(occurring[each.id].said), -each.number))
-        fired, notes, sources, left_out = list[Record](), list[str](), Counter[object](), 0
-        for record in records:
+        # Only confirmed memories: an unverified text must not decide when it is shown.
+        where = (
+            search.where.also("triggered", "eq", True).also("state", "eq", "active").also("status", "eq", "confirmed")
+        )
+        where = where.also("scope", "in", tuple({shelf.scope for shelf in shelves}))
+        armed = [each for each in tools.store.find(where, Order("number"), MOST_ARMED) if shelf_of(each) in shelves]
+        armed.sort(key=lambda each: -each.importance)
+        context, until = Occurring.of(text), time.thread_time() + LONGEST_LOOK
+        occurring, fired, notes = list[tuple[Record, Trigger]](), list[Record](), list[str]()
+        late, left_out, sources = 0, 0, Counter[object]()
+        for place, record in enumerate(armed):
+            if place and (time.thread_time() > until or search.left() == 0):
+                late = len(armed) - place
+                break
+            trigger = context.meets(usable(_triggers_of(record)))
+            if trigger and not suspect(record) and not_believed(record, search, tools) is None:
+                occurring.append((record, trigger))
+        for record, trigger in sorted(
+            occurring, key=lambda each: (-each[0].importance, -len(each[1].said), -each[0].number)
+        ):
             source = record.origin not in ("user", "recorded") and (record.provenance.surface, record.origin)
             if _fit_nearly_anything(_triggers_of(record)):
                 notes.append(f"[id:{record.number}] is ignored: its triggers together fit nearly any text")
@@ -78,44 +82,14 @@ class Triggered:
             else:
                 fired.append(record)
                 sources[source] += 1
-                notes.append(f"[id:{record.number}] by {occurring[record.id].said!r}")
+                notes.append(f"[id:{record.number}] by {trigger.said!r}")
         notes += [f"{left_out} more came up and are left out"] if left_out else []
-        notes += [late] if late else []
-        return search.but(hits=_with_fired(fired, search.hits), note="; ".join(notes) or None) if notes else search
-
-
-def _armed(shelves: tuple[Shelf, ...], setting: str, store: Store) -> list[Armed]:
-    """What may come up on these shelves, the most important first; cached until a memory with triggers is written."""
-    cached = _CACHED.setdefault(store, {})
-    if shelves not in cached or cached[shelves][0] != setting:
-        scopes = tuple({shelf.scope for shelf in shelves})
-        where = _may_fire(everywhere(shelves[0].space)).also("scope", "in", scopes)
-        records = [each for each in store.find(where, Order("number"), MOST_ARMED) if shelf_of(each) in shelves]
-        records.sort(key=lambda record: -record.importance)
-        if len(cached) >= KEPT_SETS:
-            cached.clear()
-        cached[shelves] = setting, [(record.id, _triggers_of(record)) for record in records]
-    return cached[shelves][1]
+        notes += [f"triggers of {late} memories were not looked for: it took too long"] if late else []
+        return search.but(hits=_with_fired(fired, search.hits), note="; ".join(notes)) if notes else search
 
 
 def _triggers_of(record: Record) -> tuple[str, ...]:
     return said_in(record.data)[:MOST_TRIGGERS]
-
-
-def _may_fire(where: Where) -> Where:
-    """Only confirmed memories: an unverified text must not decide when it is shown."""
-    return where.also("triggered", "eq", True).also("state", "eq", "active").also("status", "eq", "confirmed")
-
-
-def _occurring(armed: Sequence[Armed], context: Occurring, search: Search) -> tuple[dict[str, Trigger], str | None]:
-    """Which triggers occur, by the id of their memory, and a note if there was not enough time for all."""
-    occurring, until = dict[str, Trigger](), time.thread_time() + LONGEST_LOOK
-    for place, (id, said) in enumerate(armed):
-        if place and (time.thread_time() > until or search.left() == 0):
-            return occurring, f"triggers of {len(armed) - place} memories were not looked for: it took too long"
-        if (trigger := context.meets(usable(said))) is not None:
-            occurring[id] = trigger
-    return occurring, None
 
 
 @lru_cache(maxsize=1 << 10)

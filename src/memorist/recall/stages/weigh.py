@@ -1,6 +1,6 @@
-"""Weighs each hit's relevance by what the record is worth today (`worth.py`), the files at hand, the kind asked for, a reranker,
-and contradictions. Nothing is dropped because it contradicts something: until a person resolves a conflict, both sides are
-shown and marked (what was stated last comes first: `newest.py`)."""
+"""Weighs each hit's relevance by what the record is worth today (`scoring.py`), the files at hand, the kind asked for, a
+reranker, and contradictions. Nothing is dropped because it contradicts something: until a person resolves a conflict, both sides
+are shown and marked (what was stated last comes first: `newest.py`)."""
 
 import math
 import re
@@ -30,7 +30,11 @@ LEAST = 0.01  # a factor is never 0, so what was found stays visible
 
 
 def weighed(hit: Hit, factors: Mapping[str, float]) -> Hit:
-    """The hit with its score weighed by these factors, each above 0 and shown in `why` under its name."""
+    """The hit with its score weighed by these factors, each above 0 and shown in `why` under its name.
+
+    A plain score is multiplied. A relevance is a chance, so the factors are added to its log-odds: near 1, a factor must not
+    lift what fits less over what fits exactly.
+    """
     why = {**hit.why, **factors}
     if "relevance" not in why:
         return replace(hit, score=math.prod(factors.values(), start=hit.score), why=why)
@@ -40,25 +44,21 @@ def weighed(hit: Hit, factors: Mapping[str, float]) -> Hit:
     return Hit(hit.record, score, why, signals, hit.conflicts, hit.replaces)
 
 
-def _by(search: Search, name: str, factor: Callable[[Record], float], note: str | None = None) -> Search:
-    """The search with each hit weighed by one factor of its record."""
-    return search.but(hits=tuple([weighed(hit, {name: factor(hit.record)}) for hit in search.hits]), note=note)
+def _by(search: Search, factors: Callable[[Record], Mapping[str, float]], note: str | None = None) -> Search:
+    """The search with each hit weighed by the factors of its record, best first."""
+    hits = [weighed(hit, factors(hit.record)) for hit in search.hits]
+    return search.but(hits=tuple(ordered(hits)), note=note)
 
 
 @dataclass(frozen=True, slots=True)
 class Weigh:
-    """Weighs relevance by what each record is worth today; the factors stay visible in `why`.
-
-    A plain score is multiplied. A relevance is a chance, so the factors are added to its log-odds: near 1, a factor must not
-    lift what fits less over what fits exactly.
-    """
+    """Weighs relevance by what each record is worth today."""
 
     factors: tuple[str, ...] = field(metadata={"check": partial(checks.names, known=tuple(FACTORS))})
 
     def __call__(self, search: Search, tools: Tools) -> Search:
-        now, kinds, factors = search.now, tools.kinds, [(name, FACTORS[name]) for name in self.factors]
-        hits = [weighed(hit, {name: of(hit.record, now, kinds) for name, of in factors}) for hit in search.hits]
-        return search.but(hits=tuple(ordered(hits)))
+        factors = [(name, FACTORS[name]) for name in self.factors]
+        return _by(search, lambda record: {name: of(record, search.now, tools.kinds) for name, of in factors})
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,12 +69,11 @@ class WeighByVotes:
     demote: float = bounded(0, 100, 1.0)
 
     def __call__(self, search: Search, tools: Tools) -> Search:
-        def weigh(hit: Hit) -> Hit:
-            votes = reinforced(score(hit.record.counters, self.reinforce, self.demote))
-            recency = faded(hit.record.times.used or hit.record.times.at, search.now)
-            return weighed(hit, {"votes": votes, "recency": recency})
+        def factors(record: Record) -> Mapping[str, float]:
+            votes = reinforced(score(record.counters, self.reinforce, self.demote))
+            return {"votes": votes, "recency": faded(record.times.used or record.times.at, search.now)}
 
-        return search.but(hits=tuple(ordered(map(weigh, search.hits))))
+        return _by(search, factors)
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,12 +83,14 @@ class Suspect:
     weight: float = bounded(0.1, 1, 0.5)
 
     def __call__(self, search: Search, tools: Tools) -> Search:
-        suspects = {hit.record.id: hit.record.number for hit in search.hits if suspect(hit.record)}
+        suspects = {hit.record.number for hit in search.hits if suspect(hit.record)}
         if not suspects:
             return search
-        hits = [weighed(hit, {"injection": self.weight}) if hit.record.id in suspects else hit for hit in search.hits]
-        note = f"{LABEL}: {', '.join(f'[id:{number}]' for number in suspects.values())}"
-        return search.but(hits=tuple(ordered(hits)), note=note)
+        hits = [
+            weighed(hit, {"injection": self.weight}) if hit.record.number in suspects else hit for hit in search.hits
+        ]
+        names = [f"[id:{hit.record.number}]" for hit in search.hits if hit.record.number in suspects]
+        return search.but(hits=tuple(ordered(hits)), note=f"{LABEL}: {', '.join(names)}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,11 +107,11 @@ class FileAffinity:
         if not active:
             return search
 
-        def factor(record: Record) -> float:
+        def factor(record: Record) -> Mapping[str, float]:
             shared = sum(not active.isdisjoint(_forms(path)) for path in record.files)
-            return 1 + self.each * min(shared, MOST_OVERLAPS)
+            return {"files": 1 + self.each * min(shared, MOST_OVERLAPS)}
 
-        return _by(search, "files", factor)
+        return _by(search, factor)
 
 
 def _forms(path: str) -> tuple[str, str]:
@@ -134,7 +135,7 @@ class FavourKinds:
         if not favour:
             return search
         note = "the question speaks of " + ", ".join(f"{kind} (×{by:g})" for kind, by in favour.items())
-        return _by(search, "favoured", lambda record: favour.get(LIKE.get(record.kind, record.kind), 1.0), note)
+        return _by(search, lambda record: {"favoured": favour.get(LIKE.get(record.kind, record.kind), 1.0)}, note)
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,13 +146,13 @@ class FavourSeason:
     optional: ClassVar[bool] = True
 
     def __call__(self, search: Search, tools: Tools) -> Search:
+        asked = set(terms(search.asked.text[:LONGEST_QUERY]))
         seasons = {hit.record.season for hit in search.hits if hit.record.season}
-        asked = set(terms(search.asked.text[:LONGEST_QUERY])) if seasons else set()
         named = {season for season in seasons if (words := terms(season)) and asked.issuperset(words)}
         if not named:
             return search
         note = f"the question names {', '.join(sorted(named))}"
-        return _by(search, "season", lambda record: self.by if record.season in named else 1.0, note)
+        return _by(search, lambda record: {"season": self.by if record.season in named else 1.0}, note)
 
 
 @dataclass(frozen=True, slots=True)
@@ -162,7 +163,7 @@ class Fade:
 
     def __call__(self, search: Search, tools: Tools) -> Search:
         fade = DECAYS[self.decay]
-        return _by(search, "decay", lambda record: max(LEAST, fade(record, search.now, tools.kinds)))
+        return _by(search, lambda record: {"decay": max(LEAST, fade(record, search.now, tools.kinds))})
 
 
 @dataclass(frozen=True, slots=True)
@@ -189,17 +190,14 @@ class Rerank:
             return search.but(note=f"the reranker failed ({because}); reranking skipped")
         if len(given) != len(hits[: self.most]) or not all(0 <= by <= 1 for by in given):
             return search.but(note="the reranker must return one number from 0 to 1 for each text; reranking skipped")
-        unread = [0.0] * len(hits[self.most :])  # they must not rank above those it read
-        hits = [self._weigh(hit, by) for hit, by in zip(hits, (*given, *unread), strict=True)]
-        return search.but(hits=tuple(hits), note=f"{len(given)} were judged again")
-
-    @staticmethod
-    def _weigh(hit: Hit, by: float) -> Hit:
-        by = max(LEAST, by)
-        if "relevance" in hit.why:
-            by = min(by, 1 - LEAST)
-            by = (by / (1 - by)) ** (1 / WORTH)
-        return weighed(hit, {"rerank": by})
+        weighing = []
+        for hit, by in zip(hits, (*given, *[0.0] * len(hits[self.most :])), strict=True):  # unread ones rank below
+            by = max(LEAST, by)
+            if "relevance" in hit.why:
+                by = min(by, 1 - LEAST)
+                by = (by / (1 - by)) ** (1 / WORTH)
+            weighing.append(weighed(hit, {"rerank": by}))
+        return search.but(hits=tuple(weighing), note=f"{len(given)} were judged again")
 
 
 @dataclass(frozen=True, slots=True)
@@ -222,4 +220,4 @@ class MarkConflicts:
             if against := others.get(hit.record.id):
                 hit = replace(weighed(hit, {"conflict": self.weight}), conflicts=tuple(against))
             hits.append(hit)
-        return search.but(hits=tuple(hits)) if others else search
+        return search.but(hits=tuple(hits))

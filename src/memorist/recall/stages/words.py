@@ -6,9 +6,9 @@ Both count less than the words of the query, and the trace names them. Scores ar
 them.
 """
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
-from datetime import timedelta
 from functools import cache
 from typing import ClassVar, Literal
 
@@ -19,7 +19,6 @@ from memorist.lazy import dataclass
 from memorist.recall.pipeline import Expansion, Search, found
 from memorist.recall.stages.labels import Labels, and_like, share, words_of
 from memorist.records import Hit, Record
-from memorist.scoring import FAINTEST, FURTHEST, faded, reinforced
 from memorist.store.choices import chosen
 from memorist.store.where import Where
 from memorist.text import bm25
@@ -46,6 +45,7 @@ SHORTEST_PREFIX, SHORTEST_FUZZY = 3, 4  # letters; shorter words resemble everyt
 MOST_EDITS = 3
 ENDING = 3  # letters that a stem may have lost
 LOOKED_UP = 2000  # vocabulary words read for one beginning
+LIFTS = ("nothing", "importance", "votes")  # later weights by which a memory may overtake one that fits better
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,14 +56,13 @@ class ExpandAliases:
     usual: bool = True
 
     def __call__(self, search: Search, tools: Tools) -> Search:
-        own: dict[str, tuple[str, ...]] = {}
-        for space, scope in (
-            dict.fromkeys((shelf.space, shelf.scope) for shelf in search.shelves) if search.terms else ()
-        ):
+        if not search.terms:
+            return search
+        own, added = dict[str, tuple[str, ...]](), dict[str, Expansion]()
+        for space, scope in dict.fromkeys((shelf.space, shelf.scope) for shelf in search.shelves):
             for word, others in chosen(tools.store, space, scope).aliases.items():
                 own[word] = (*own.get(word, ()), *others)
-        added: dict[str, Expansion] = {}
-        for word, others in {**own, **(USUAL if self.usual else {}), **own}.items() if search.terms else ():
+        for word, others in {**own, **(USUAL if self.usual else {}), **own}.items():
             for asked, also in _both_ways(word, others):
                 if set(asked) <= set(search.terms):
                     weight = self.weight / len(also)
@@ -129,12 +128,6 @@ def misspelt(term: str, search: Search, tools: Tools, share: float = 0.2) -> Ite
                 yield Expansion(word, term, "fuzzy", FUZZY * _nearness(term, edits))
 
 
-def meant_by(term: str, search: Search, tools: Tools, share: float) -> str | None:
-    """The nearest of these words, and among equals the last."""
-    best = max(misspelt(term, search, tools, share), key=lambda each: (each.weight, each.term), default=None)
-    return best.term if best else None
-
-
 def _nearness(term: str, differs: float) -> float:
     return len(term) / (len(term) + differs)
 
@@ -157,16 +150,20 @@ class ByWords:
     def __call__(self, search: Search, tools: Tools) -> Search:
         if not search.terms:
             return search
-        pool, weight = search.pool(max(self.pool, 4 * search.limit)), LIFTS[self.lifted]
+        pool = search.pool(max(self.pool, 4 * search.limit))
         shares, whole = _match(search, search.where, pool, tools)
         if self.lifted != "nothing" and len(shares) >= pool and search.left() != 0:
-            # What a record must weigh to enter the best if it fits no better than the least of the pool that left it out.
-            # Twice as many best as requested, because later stages drop some.
-            best = sorted((words * weight(record, search) for record, words in shares.values()), reverse=True)
-            least = min(words for _, words in shares.values())
-            level = best[min(2 * search.limit, len(best)) - 1] / least + 1e-9  # ties do not count
-            for where in _heavier(self.lifted, level, search):
-                shares |= _match(search, where, pool, tools)[0]
+            heavier = search.where.also("up", "gt", 0)
+            if self.lifted == "importance":
+                # What it must weigh to enter the best if it fits no better than the least of the pool that left it out. Twice as
+                # many best as requested, because later stages drop some.
+                weigh, least = scoring.important, min(words for _, words in shares.values())
+                best = sorted(
+                    (words * weigh(record, search.now, {}) for record, words in shares.values()), reverse=True
+                )
+                level = best[min(2 * search.limit, len(best)) - 1] / least + 1e-9  # ties do not count
+                heavier = search.where.also("importance", "gt", level)
+            shares |= _match(search, heavier, pool, tools)[0]
         labels = Labels.of(search.terms, tools.kinds, self.source)
         if labels:
             others = {each.number: (each, 0.0) for each in labels.look_up(len(shares), search, tools)} | shares
@@ -182,33 +179,6 @@ def _match(search: Search, where: Where, most: int, tools: Tools) -> tuple[dict[
     whole = match.yardstick.ceiling
     records = tools.store.get(list(match.scores), where) if match.scores else []
     return {each.number: (each, match.scores[each.number] / whole) for each in records}, whole
-
-
-def _voted(record: Record, search: Search) -> float:
-    return reinforced(scoring.score(record.counters)) * faded(record.times.used or record.times.at, search.now)
-
-
-# A later weight by which a memory may overtake one that fits better.
-LIFTS: Mapping[str, Callable[[Record, Search], float]] = {
-    "nothing": lambda record, search: 1.0,
-    "importance": lambda record, search: scoring.important(record, search.now, {}),
-    "votes": _voted,
-}
-
-
-def _heavier(lifted: str, level: float, search: Search) -> list[Where]:
-    """Filters for the memories that weigh more than this level."""
-    where = search.where
-    if lifted == "importance":  # one crowd may stand above another, so the most important have a pool of their own
-        return [where.also("importance", "gt", each) for each in (level, (1 + level) / 2) if each < 1]
-    doubts = sum(reinforced(-many) > level for many in range(1, FURTHEST + 1))  # that a memory may have, and weigh more
-    filters = [where.also("up", "gt", 0)]
-    if level < 1 and doubts < FURTHEST:
-        trusted = where.also("down", "lte", doubts).also("rejected", "lte", doubts)
-        days = 100 * (1 / level - 1)  # the inverse of `faded`
-        fresher = [trusted.also(name, "gt", search.now - timedelta(days=days)) for name in ("at", "last_used")]
-        filters += [trusted] if level <= FAINTEST else fresher
-    return filters
 
 
 @dataclass(frozen=True, slots=True)
@@ -279,31 +249,29 @@ class Scale:
 
     def relevance(self, record: Record) -> float:
         """The relevance of its best part, if the text is long."""
-        fields, shared, length = self.fields, dict[str, float](), 0
-        for weight, text in (
-            (fields.content, record.title or ""),
-            (fields.tags, "\n".join((*record.tags, record.provenance.speaker or ""))),
-            (fields.files, "\n".join(record.files)),
-        ):
-            length += self._count(terms(text), weight, shared)
-        self._count(_kind_words().get(record.kind, ()), fields.category, shared)
-        best = 0.0
+        fields, shared = self.fields, defaultdict[str, float](float)
+        apart = (
+            (fields.content, terms(record.title or "")),
+            (fields.tags, terms("\n".join((*record.tags, record.provenance.speaker or "")))),
+            (fields.files, terms("\n".join(record.files))),
+        )
+        for weight, words in (*apart, (fields.category, _kind_words().get(record.kind, ()))):
+            for word in words:
+                if word in self.weights:
+                    shared[word] += weight
+        length, best = sum(len(words) for _, words in apart), 0.0
         for start, end in chunks(record.text):
-            counts = dict(shared)
-            whole = length + self._count(terms(record.text[start:end]), fields.content, counts)
-            norm, score = bm25.K1 * (1 - bm25.B + bm25.B * whole / self.average), 0.0
+            counts, words = shared.copy(), terms(record.text[start:end])
+            for word in words:
+                if word in self.weights:
+                    counts[word] += fields.content
+            norm = bm25.K1 * (1 - bm25.B + bm25.B * (length + len(words)) / self.average)
+            score = 0.0
             for group in self.groups.values():
-                held = [(self.weights[term] * share, counts[term]) for term, share in group.items() if term in counts]
+                held = [(self.weights[t] * share, counts[t]) for t, share in group.items() if t in counts]
                 score += max([weight * count * (bm25.K1 + 1) / (count + norm) for weight, count in held], default=0.0)
             best = max(best, score)
         return best / self.ceiling
-
-    def _count(self, words: Sequence[str], weight: float, counts: dict[str, float]) -> int:
-        """Adds how often each wanted term occurs, weighted by field. → how many words there are"""
-        for word in words:
-            if word in self.weights:
-                counts[word] = counts.get(word, 0.0) + weight
-        return len(words)
 
 
 def _with_hits(search: Search, hits: Sequence[Hit]) -> Search:
