@@ -450,7 +450,7 @@ def test_the_page_names_every_stage_job_and_setting() -> None:
 
 
 def test_the_page_tells_the_bounds_of_the_default_design() -> None:
-    [below] = [stage.below for stage in BALANCED.recall if isinstance(stage, Abstain)]
+    below = weights()["bar"]["memories"]
     [cut] = [stage for stage in BALANCED.recall if isinstance(stage, DropUnlikely)]
     assert (
         f"a chance under {below}" in PAGE and f"a relevance under {cut.below}, or log-odds {cut.behind} behind" in PAGE

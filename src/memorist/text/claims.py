@@ -104,7 +104,7 @@ def opposite(old: str, new: str) -> str | None:
     for was in stances(old):
         for now in stances(new):
             if was.about == now.about and was.favours != now.favours:
-                return " ".join(sorted(was.about))
+                return " ".join(sorted(was.about, key=old.lower().find))
     return None
 
 
@@ -133,9 +133,7 @@ def other_value(old: str, new: str) -> Other | None:
     subject = end > 0 and (len(set(was[:start]) - LITTLE) < 2 or was[-end] in STATES)
     names = before[0][0].isdigit() and after[0][0].isdigit() and (short or subject)
     single = tuple(was[max(0, start - 2) : start]) in SINGLE
-    says_so = not NOW.isdisjoint(map(str.lower, WORD.findall(new))) and NOW.isdisjoint(
-        map(str.lower, WORD.findall(old))
-    )
+    says_so = not NOW.isdisjoint(map(str.lower, WORD.findall(new)))
     return Other(" ".join(before), " ".join(after), names, (single or says_so) and not names)
 
 
