@@ -141,7 +141,9 @@ def _clashes(record: Record, changes: Changes) -> tuple[list[tuple[Record, Clash
         return [], []
     by_rule = (old for old in _on_topic(record, changes) if _is_ruled(old.text, record.text))
     others = list({old.id: old for old in (*by_rule, *_nearest(record, changes))}.values())
-    alike = [old for old in others if claims.is_alike(old.text, record.text)]
+    alike = [
+        old for old in others if claims.is_alike(old.text, record.text) and not claims.opposite(old.text, record.text)
+    ]
     if len(alike) > 1 or any(claims.is_one_of_many(old.text, record.text) for old in alike):
         others = [old for old in others if old not in alike]  # a list, of which this is one more item
     for topic in stated(record.text):
