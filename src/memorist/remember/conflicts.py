@@ -97,12 +97,12 @@ def between(old: str, new: str, corrects: bool = False, reading: bool = True) ->
         return None
     verdict = reader.relations([(old, new)])[0] if reading else None
     sure = 0.0 if verdict is None else verdict.replaces
-    if values and not values.names and (verdict is None or sure >= reader.SOME or values.certain or corrects):
-        reason, flags = f"another value: {_short(values.was)}, and {_short(values.now)}", True
-        clear = corrects or values.certain or sure >= reader.RETIRE
+    if values and not values.names:
+        reason, clear = f"another value: {_short(values.was)}, and {_short(values.now)}", corrects or values.certain
+        flags = clear or verdict is None or sure >= reader.SOME
     else:
-        reason, flags = f"it was stated anew: {_short(old)}", sure >= (reader.ORDER if values else reader.FLAG)
-        clear = (sure >= reader.RETIRE and not values) or (corrects and flags)
+        reason, flags = f"it was stated anew: {_short(old)}", sure >= (reader.NUMBERED if values else reader.FLAG)
+        clear = flags and (corrects or (not values and sure >= reader.RETIRE))
     if clear:
         return Clash("superseded", "medium", reason, True)
     return Clash("ambiguous", "low", reason) if flags else None
