@@ -141,11 +141,11 @@ def _clashes(record: Record, changes: Changes) -> tuple[list[tuple[Record, Clash
         return [], []
     by_rule = (old for old in _on_topic(record, changes) if _is_ruled(old.text, record.text))
     others = list({old.id: old for old in (*by_rule, *_nearest(record, changes))}.values())
-    alike = [
-        old for old in others if claims.is_alike(old.text, record.text) and not claims.opposite(old.text, record.text)
-    ]
+    same = [old for old in others if not claims.is_of_another(old.text, record.text)]
+    alike = [old for old in same if claims.is_alike(old.text, record.text)]
     if len(alike) > 1 or any(claims.is_one_of_many(old.text, record.text) for old in alike):
-        others = [old for old in others if old not in alike]  # a list, of which this is one more item
+        same = [old for old in same if old not in alike]  # a list, of which this is one more item
+    others = [old for old in others if old in same or claims.opposite(old.text, record.text)]
     for topic in stated(record.text):
         changes.claimed.setdefault(topic, []).append(record)
     found, newer, reading = [], [], bool(others) and changes.by.tools.reads
@@ -157,7 +157,8 @@ def _clashes(record: Record, changes: Changes) -> tuple[list[tuple[Record, Clash
             found.append((old, clash))
         elif reading and max(len(old.text), len(record.text)) <= claims.LONGEST_CLAIM:
             chance = reader.relations([(old.text, record.text)])[0].replaces
-            newer += [(old, chance)] if chance >= reader.ORDER else []
+            values = claims.other_value(old.text, record.text)
+            newer += [(old, chance)] if chance >= reader.ORDER or (values and not values.names) else []
     return sorted(found, key=lambda each: not each[1].clear)[:MOST_CLASHES], newer
 
 
