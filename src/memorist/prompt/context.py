@@ -28,7 +28,7 @@ from memorist.lazy import dataclass
 from memorist.prompt import lanes, render
 from memorist.prompt.modes import MODES, NONE, TURNS, Mode, Profile, profile_named, weighed
 from memorist.prompt.receipt import fingerprint, rendered
-from memorist.prompt.render import CLIENTS, COURSES, STYLES, Item
+from memorist.prompt.render import CLIENTS, COURSES, LAST_TURNS, STYLES, Item
 from memorist.records import NEWER, Context, Hit, Recall, Record, new_id, stated_key
 from memorist.scoring import held_up, vouched_for
 from memorist.store.nouns import Shelf
@@ -67,7 +67,7 @@ HURRIED_HITS = 3  # a hurried context recalls a third of the hits
 DOCUMENTS = 5  # documents recalled beside memories
 MOST_NOTES = 50  # of other agents in the session
 WHOLE = 3  # characters per token: an estimate, so that memories shown whole leave room for each other
-PIECE = 2  # characters of a document per token of the budget, so that it takes half of it or less
+PIECE = 2  # characters of one memory per token of the budget, so that it takes half of it or less
 ASIDE = 20  # extra hits to recall, as steady lanes may have taken some
 RELEVANT = 3  # how much more a match counts than importance, for memories of a family
 COMPARED = 30  # memories that are compared to find those about the same thing
@@ -277,7 +277,7 @@ class Prompt:
             self.drop_repetitions()
         self.date_pairs()
         self.add_contradictions()
-        self.compress()
+        self.shorten()
 
     def assemble(self, digest: render.Digest) -> Context:
         """The context, without its receipt. A counter may charge more for the whole than for its parts. Then the weakest
@@ -287,19 +287,17 @@ class Prompt:
             return Context("", budget=self.total, empty_because=self.empty_because, skipped=tuple(self.skipped))
         room = max(0, self.total - render.frame_cost(style, list(self.items.values()), count))
         self.fit_latest_summary(room)
-        written = {id: style.item(item) for id, item in self.items.items()}
-        costs = {id: count(text) for id, text in written.items()}
-        told = list(self.contradictions)
-        reserved = sum(count(style.note(render.warning(a, b))) for a, b in told)
+        costs = {id: count(style.item(item)) for id, item in self.items.items()}
+        reserved = sum(count(style.note(render.warning(a, b))) for a, b in self.contradictions)
         items, spent = lanes.pack(room, reserved, self.lanes, list(self.items.values()), costs)
-
         steady = [item for item in items if item.lane in STEADY]
         loose = [item for item in items if item.lane not in STEADY]
-        loose.sort(key=lambda item: (item.protected, item.weight), reverse=True)  # protected items are dropped last
+        loose.sort(key=lambda item: (item.lane == LAST_TURNS, item.weight), reverse=True)  # turns are dropped last
+        told = list(self.contradictions)
         while True:
             shown = {item.record.id for item in (*steady, *loose)}
             told = [(a, b) for a, b in told if shown & {a.id, b.id}]
-            text, stable, order = render.page(style, steady, loose, told, digest, lambda item: written[item.record.id])
+            text, stable, order = render.page(style, steady, loose, told, digest)
             if (tokens := count(text) if text else 0) <= self.total:
                 break
             (loose or told or steady).pop()
@@ -319,7 +317,7 @@ class Prompt:
     @property
     def loose(self) -> list[Item]:
         """What depends on the query, without the turns."""
-        return [item for item in self.items.values() if item.lane not in STEADY and not item.protected]
+        return [item for item in self.items.values() if item.lane not in (*STEADY, LAST_TURNS)]
 
     def add(self, lane: str, hits: Iterable[Hit], best: float | None = None) -> None:
         """Fills a lane with the hits that no lane has yet, in the order in which they enter. With the `best` score of a family
@@ -338,23 +336,9 @@ class Prompt:
     def _is_new(self, record: Record) -> bool:
         return record.id not in self.items and not self.wish.shown(record)
 
-    def _item(self, lane: str, hit: Hit, weight: float, protected: bool = False) -> Item:
-        """The item of a hit, as long as the mode and the compression allow. A piece of a document may be longer than the
-        whole budget."""
-        record, most, short = hit.record, self.mode.longest, MODES["cheap"].longest or 0
-        if most is not None and record.kind == "document":
-            most = min(most, max(short, PIECE * self.total))
-        if (ratio := self.design.compression.ratio) is not None:
-            part = max(short, lanes.part(ratio, len(record.text)))
-            most = part if most is None else min(most, part)
-        when = None if lane in STEADY else render.when_of(record, self.now)
-        return Item(hit, lane, self._body(record, lane, most), when, weight, protected)
-
-    def _body(self, record: Record, lane: str, longest: int | None) -> str:
-        """The text to show. In a steady lane it does not depend on the query."""
-        if longest is None or len(record.text) <= longest or lane in STEADY:
-            return render.body_of(record, longest)
-        return render.body_of(record, longest, [term for term in query_terms(self.wish.query) if len(term) > 2])
+    def _item(self, lane: str, hit: Hit, weight: float) -> Item:
+        """The item of a hit; it gets its text at the end, from `shorten`."""
+        return Item(hit, lane, "", None if lane in STEADY else render.when_of(hit.record, self.now), weight)
 
     # ------------------------------------------------------------ what does not depend on the query
 
@@ -378,12 +362,11 @@ class Prompt:
 
     def _current(self, records: Sequence[Record]) -> list[Record]:
         """Those that no newer active memory contradicts or may replace."""
-        there = {record.id: record for record in records}
-        links = self.tools.store.links(Where(self.who).also("state", "eq", "active"), list(there)) if there else []
-        pairs = [{link.a, link.b} for link in links if link.kind == "contradicts" or link.evidence == NEWER]
-        outside = [id for pair in pairs for id in pair - there.keys()]
-        known = there | {r.id: r for r in (self.tools.store.get(outside, Where(self.who)) if outside else ())}
-        both = [sorted((known[id] for id in pair), key=stated_key) for pair in pairs if pair <= known.keys()]
+        active = Where(self.who).also("state", "eq", "active")
+        links = self.tools.store.links(active, [record.id for record in records]) if records else []
+        pairs = [(link.a, link.b) for link in links if link.kind == "contradicts" or link.evidence == NEWER]
+        ends = {record.id: record for record in self.tools.store.get(list(set(chain(*pairs))), Where(self.who))}
+        both = [sorted((ends[a], ends[b]), key=stated_key) for a, b in pairs if a in ends and b in ends]
         outdated = {older.id for older, newer in both if vouched_for(newer) >= vouched_for(older) and not older.pinned}
         return [record for record in records if record.id not in outdated]
 
@@ -411,7 +394,7 @@ class Prompt:
         system = find(turns.also("role", "eq", "system").also("trust", "ne", "low"), Order("number", ascending=True), 1)
         both = {record.id: record for record in (*system, *find(turns, Order("number"), most))}
         for place, record in enumerate(both[id] for id in both if id not in self.items):
-            self.items[record.id] = self._item("turns", Hit(record, 1.0, {"protected": 1.0}), -place, protected=True)
+            self.items[record.id] = self._item(LAST_TURNS, Hit(record, 1.0, {"protected": 1.0}), -place)
 
     def notes_of_others(self) -> list[Hit]:
         """What other agents and the user noted in the session since this agent last spoke there, the latest first. There are
@@ -477,31 +460,29 @@ class Prompt:
         it. Facts come before summaries, and a summary stays only with a word of the query that no fact has: it mentions much,
         and what says it is shorter. Pins and memories brought up by triggers always stay."""
         facts_first = lane.name == "recall"
-        items = [item for item in self.items.values() if item.lane == lane.name]
-        items.sort(key=lambda item: facts_first and item.record.kind in COURSES)
+
+        def is_summary(item: Item) -> bool:
+            return facts_first and item.record.kind in COURSES
+
+        items = sorted((item for item in self.items.values() if item.lane == lane.name), key=is_summary)
         self.items = {id: item for id, item in self.items.items() if item.lane != lane.name}
-        asked, lost, words_of_facts = set(query_terms(self.wish.query)), list[int](), set[str]()
-        above, lowest = self.shown_weight if facts_first else 0.0, None
+        above, lost, facts = self.shown_weight if facts_first else 0.0, 0, list[Item]()
         for item in items:
-            is_summary = facts_first and item.record.kind in COURSES
-            words = asked & set(terms(item.record.text)) if facts_first else asked
             enough = item.weight >= lane.of_above * above
-            if is_summary and lowest is not None:
-                enough = enough and not words <= words_of_facts
-                item = replace(item, weight=min(item.weight, lowest))
+            if facts and is_summary(item):
+                words = set(query_terms(self.wish.query)) & set(terms(item.record.text))
+                enough = enough and not words <= {word for fact in facts for word in terms(fact.record.text)}
+                item = replace(item, weight=min(item.weight, facts[-1].weight))
             always = held_up(item.record) or FIRED in item.hit.why
-            if always or enough:
-                self.items[item.record.id] = item
-            else:
-                lost.append(item.record.number)
-            if enough and not always:
-                above += item.weight
-            if enough and not is_summary:
-                lowest, words_of_facts = item.weight, words_of_facts | words
+            if not always and not enough:
+                lost += 1
+                continue
+            self.items[item.record.id] = item
+            above += 0.0 if always else item.weight
+            if enough and not is_summary(item):
+                facts.append(item)
         if lost:
-            listed, more = ", ".join(f"[{number}]" for number in lost[:5]), len(lost) - 5
-            listed += f" and {more} more" if more > 0 else ""
-            self.skipped.append(f"{lane.name}: {listed} would add too little; min_relevance=0 shows them")
+            self.skipped.append(f"{lane.name}: {lost} would add too little; min_relevance=0 shows them")
 
     def _held(self, scopes: Sequence[str], order: str) -> list[Hit]:
         """The most important or the latest memories of these scopes, whatever the query, as many as the tokens may hold.
@@ -557,7 +538,7 @@ class Prompt:
 
     def add_contradictions(self) -> None:
         """Reports open contradictions among the candidates, two at most. The other side of one becomes a candidate right after
-        its partner; if that is in a steady lane, first in the last loose lane."""
+        its partner; if that is in a steady lane, it is first in the last loose lane."""
         places = {id: place for place, id in enumerate(self.items)}
         links = self.tools.store.links(Where(self.who), list(places)) if self.loose else []
         pairs = [(link.a, link.b) for link in links if link.kind == "contradicts"]
@@ -574,21 +555,27 @@ class Prompt:
                 if self._is_new(record):
                     lane, items = partner.lane if partner.lane in loose else loose[-1], list(self.items.values())
                     other = self._item(lane, Hit(record, partner.hit.score, {"contradicts": 1.0}), partner.weight)
-                    items.insert(items.index(partner) + 1 if lane == partner.lane else 0, other)
+                    items.insert(items.index(partner) + 1, other)
                     self.items = {item.record.id: item for item in items}
 
-    def compress(self) -> None:
-        """Applies the design's compression: the strongest memories, at the beginning and the end, are shown whole, and those
-        between short."""
-        compression, ranked = self.design.compression, sorted(self.loose, key=lambda item: -item.weight)
+    def shorten(self) -> None:
+        """Gives each memory its text, as long as the mode, the design's compression and half of the budget allow. The strongest,
+        at the beginning and the end, are shown whole if there is room, and those between short if the design says so. In a
+        steady lane the text does not depend on the query."""
+        compression, short = self.design.compression, MODES["cheap"].longest or 0
         ends = 2 * compression.head_tail_preserve
-        if len(ranked) <= ends:
-            return
-        for place, item in enumerate(ranked):
-            record, longest = item.record, None if place < ends else MODES["cheap"].longest
-            fits = len(record.text) * ends <= WHOLE * self.total
-            if fits if place < ends else compression.middle_compress:
-                self.items[record.id] = replace(item, body=self._body(record, item.lane, longest))
+        ranked = [item.record.id for item in sorted(self.loose, key=lambda item: -item.weight)]
+        words = [term for term in query_terms(self.wish.query) if len(term) > 2]
+        for id, item in self.items.items():
+            size, longest = len(item.record.text), max(short, PIECE * self.total)
+            longest = longest if self.mode.longest is None else min(longest, self.mode.longest)
+            if compression.ratio is not None:
+                longest = min(longest, max(short, lanes.part(compression.ratio, size)))
+            if compression.middle_compress and id in ranked[ends:]:
+                longest = short
+            is_whole = id in ranked[:ends] and size * ends <= WHOLE * self.total
+            asked = () if item.lane in STEADY else words
+            self.items[id] = replace(item, body=render.body_of(item.record, None if is_whole else longest, asked))
 
 
 def _progress(summary: str) -> str:

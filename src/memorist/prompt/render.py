@@ -20,12 +20,12 @@ import re
 import secrets
 from collections.abc import Callable, Sequence
 from datetime import datetime, timedelta
-from itertools import accumulate, count
+from itertools import count
 from typing import NamedTuple
 
 from memorist.design import STEADY
 from memorist.lazy import dataclass
-from memorist.prompt.shorten import GAP, latest, shortened
+from memorist.prompt.shorten import GAP, Order, shortened
 from memorist.records import Hit, Record
 from memorist.text.injection import LABEL, gives_orders, suspect
 from memorist.text.procedure import Procedure, procedure_of
@@ -37,6 +37,7 @@ OWN = "The user's own standing preferences and instructions"
 RECALLED = "Recalled"  # the shorter heading, for a page that has said "reference data" before
 STANDING = ("preference", "instruction", "convention")  # kinds of memories that say what somebody wants from now on
 COURSES = ("summary", "narrative")  # kinds that say how something went on
+LAST_TURNS = "turns"  # the lane of a conversation's last turns, which come before anything else
 OLD = timedelta(days=182)  # from this age on a memory shows its month
 ROLES = ("user", "assistant", "system", "tool")
 LETTERS = "bcdfghjkmnpqrstvwxz"  # no vowels: a mark is not a word, and no rule takes it for a secret
@@ -58,7 +59,6 @@ class Item:
     body: str
     when: str | None = None  # the date as of which it must be read
     weight: float = 0.0  # how early it enters
-    protected: bool = False  # comes before anything else
 
     @property
     def record(self) -> Record:
@@ -98,17 +98,11 @@ def body_of(record: Record, longest: int | None, terms: Sequence[str] = ()) -> s
     has it."""
     text, procedure = record.text, shown_procedure(record)
     if procedure is not None:
-        steps = [visible(line) for line in procedure.lines()]
-        sizes = accumulate(map(len, steps))
-        shown = [step for step, size in zip(steps, sizes, strict=True) if longest is None or size <= longest]
-        lines = [visible(procedure.titled(text)[:longest]), *shown]
-        if more := len(steps) - len(shown):
-            lines.append(f"[…{more} more of its lines are left out, memory {record.number} has them…]")
-        return "\n".join(lines)
+        text = "\n".join((procedure.titled(text), *procedure.lines()))
     if longest is None or len(text) <= longest:
         return visible(text)
-    course = record.kind in COURSES and not terms
-    kept = (latest(text, longest) if course else shortened(text, longest, terms)) or [text[:longest]]
+    order: Order = "first" if procedure else "latest" if record.kind in COURSES and not terms else "best"
+    kept = shortened(text, longest, terms, order) or [text[:longest]]
     out = f"[…{len(text) - sum(map(len, kept)):,} characters left out, memory {record.number} has them…]"
     first, *rest = map(visible, kept)
     if first.endswith("\n"):
@@ -227,17 +221,14 @@ def page(
     recalled: Sequence[Item],
     contradictions: Sequence[tuple[Record, Record]],
     digest: Digest,
-    write: Callable[[Item], str] | None = None,
 ) -> Page:
-    """These memories as text; empty if there are none. What the user said for good comes first in each part. `write` returns
-    items that are rendered already."""
-    write = write or style.item
+    """These memories as text; empty if there are none. What the user said for good comes first in each part."""
     steady, placed = (sorted(items, key=lambda item: not item.own) for items in (steady, arranged(recalled)))
     if not steady and not placed:
         return Page("", 0, ())
 
     def groups(items: Sequence[Item], title: str, more: Sequence[str] = ()) -> list[Group]:
-        own, rest = [write(item) for item in items if item.own], [write(item) for item in items if not item.own]
+        own, rest = ([style.item(item) for item in items if item.own is own] for own in (True, False))
         return [group for group in ((OWN, own), (title, [*rest, *more])) if group[1]]
 
     always = groups(steady, REFERENCE)
@@ -279,9 +270,8 @@ def frame_cost(style: Style, items: Sequence[Item], tokens: TokenCounter) -> int
 
 
 def arranged(items: Sequence[Item]) -> list[Item]:
-    """The strongest first, the second strongest last, and so on towards the middle. Protected items, such as the last
-    turns of a conversation, come at the very end, in the order in which they were said."""
-    ranked = sorted((item for item in items if not item.protected), key=lambda item: -item.weight)
-    turns = (item for item in items if item.protected)
-    in_order = sorted(turns, key=lambda item: (item.record.times.at, item.record.number))
-    return [*ranked[0::2], *ranked[1::2][::-1], *in_order]
+    """The strongest first, the second strongest last, and so on towards the middle. The last turns of a conversation come at the
+    very end, in the order in which they were said."""
+    ranked = sorted((item for item in items if item.lane != LAST_TURNS), key=lambda item: -item.weight)
+    turns = (item for item in items if item.lane == LAST_TURNS)
+    return [*ranked[0::2], *ranked[1::2][::-1], *sorted(turns, key=lambda item: (item.record.times.at, item.record.number))]

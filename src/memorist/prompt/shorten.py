@@ -5,7 +5,8 @@ and lists that hold a text together, its beginning and its end. The rest is what
 """
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
+from typing import Literal
 
 from memorist.text.patterns import regex
 from memorist.text.words import chunks
@@ -24,38 +25,33 @@ TELLING = regex(r"`[^`]+`|\b\w*\d\w*\b|\b\w+[_/.:]\w+|\b[a-z]+[A-Z]\w*|(?<=[\w,;
 STRUCTURE = regex(r"\s*(?:#{1,6} |[-*+] |\d{1,3}[.)] |```|\|)")
 
 
-def shortened(text: str, longest: int, terms: Sequence[str] = ()) -> list[str]:
+Order = Literal["best", "first", "latest"]  # the sentences that matter, or lines from the beginning, or also from the end
+
+
+def shortened(text: str, longest: int, terms: Sequence[str] = (), order: Order = "best") -> list[str]:
     """The parts of a text that are kept, in order, together at most `longest` characters; between any two something is left out.
     `terms` are those of the query, if there is one.
 
     >>> shortened("It began well. Then we talked. Never deploy on Fridays! Nobody said a word.", 40)
     ['It began well. ', 'Never deploy on Fridays! ']
-    """
-    sentences, order = list(_sentences(text[:MOST_READ])), list[tuple[int, int]]()
-    for place, sentence in enumerate(sentences):
-        low = sentence.lower()
-        asked, names = sum(term in low for term in terms), sum(1 for _ in TELLING.finditer(sentence))
-        matters = 4 * min(2, asked) + 3 * bool(ORDERS.search(low)) + min(3, names) + bool(STRUCTURE.match(sentence))
-        order.append((-matters - 2 * (place == 0) - (place == len(sentences) - 1), place))
-    return _parts(sentences, [place for _, place in sorted(order)], longest)
-
-
-def latest(text: str, longest: int) -> list[str]:
-    """The same of what tells how something went on, line by line: how it begins, and then its end, as far back as there is room.
-
-    >>> latest("Four turns.\\n- user: Port the parser.\\n- user: Now the tests.\\n- assistant: Two fail.", 50)
+    >>> shortened("Four turns.\\n- user: Port the parser.\\n- user: Now the tests.\\n- assistant: Two fail.", 50, (), "latest")
     ['Four turns.\\n', '- assistant: Two fail.']
     """
-    lines = list[str]()
-    for line in text[:MOST_READ].splitlines(keepends=True):
-        lines += [line] if len(line) <= WHOLE_LINE else _sentences(line)
-    return _parts(lines, [0, *range(len(lines) - 1, 0, -1)], longest)
+    lines = [text[:MOST_READ]] if order == "best" else text[:MOST_READ].splitlines(keepends=True)
+    pieces = list[str]()
+    for line in lines:
+        pieces += [line] if order != "best" and len(line) <= WHOLE_LINE else _sentences(line)
 
+    def matters(place: int) -> int:
+        if order != "best":
+            return -place if order == "first" or not place else place - len(pieces)
+        piece, low = pieces[place], pieces[place].lower()
+        asked, names = sum(term in low for term in terms), sum(1 for _ in TELLING.finditer(piece))
+        stated = 4 * min(2, asked) + 3 * bool(ORDERS.search(low)) + min(3, names) + bool(STRUCTURE.match(piece))
+        return stated + 2 * (place == 0) + (place == len(pieces) - 1)
 
-def _parts(pieces: Sequence[str], order: Iterable[int], longest: int) -> list[str]:
-    """The pieces that fit, taken in this order, as parts of the text: those that follow one another are one part."""
     kept, left, parts = set[int](), longest, list[str]()
-    for place in order:
+    for place in sorted(range(len(pieces)), key=matters, reverse=True):
         if len(pieces[place]) <= left:
             kept.add(place)
             left -= len(pieces[place])
