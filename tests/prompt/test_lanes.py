@@ -33,7 +33,9 @@ def granted_to(tokens: int, lanes: Sequence[Lane], wanted: Sequence[int]) -> tup
         for lane, want in zip(lanes, wanted, strict=True)
         for n in range(want)
     ]
-    return tuple(lane["spent"] for lane in pack(tokens, 0, lanes, found, {item.record.id: 1 for item in found})[1].values())
+    return tuple(
+        lane["spent"] for lane in pack(tokens, 0, lanes, found, {item.record.id: 1 for item in found})[1].values()
+    )
 
 
 @pytest.mark.covers("S0-18", "X21")

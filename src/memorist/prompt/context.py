@@ -11,11 +11,12 @@ memory did. Wrong arguments are raised, because the caller has to change them. I
 without it. Any other failure gives an empty context that says why, and the details are logged.
 """
 
+import hashlib
+import json
 import logging
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence, Set
-from dataclasses import field, replace
-from datetime import datetime
+from dataclasses import replace
 from itertools import chain, combinations
 from typing import Any, get_args
 
@@ -26,12 +27,12 @@ from memorist.errors import Invalid, MemoristError, OutOfScope
 from memorist.kinds import DOCUMENTS as LAYER
 from memorist.lazy import dataclass
 from memorist.prompt import lanes, render
-from memorist.prompt.modes import MODES, NONE, TURNS, Mode, Profile, profile_named, weighed
-from memorist.prompt.receipt import fingerprint, rendered
+from memorist.prompt.modes import MODES, NONE, PROFILES, TURNS, Profile, weighed
 from memorist.prompt.render import CLIENTS, COURSES, LAST_TURNS, STYLES, Item
 from memorist.records import NEWER, Context, Hit, Recall, Record, new_id, stated_key
 from memorist.scoring import held_up, vouched_for
-from memorist.store.nouns import Shelf
+from memorist.store.nouns import Receipt, Shelf
+from memorist.store.protocol import Store
 from memorist.store.where import Order, Where
 from memorist.text.restated import earlier_duplicates
 from memorist.text.triggers import FIRED
@@ -72,6 +73,7 @@ ASIDE = 20  # extra hits to recall, as steady lanes may have taken some
 RELEVANT = 3  # how much more a match counts than importance, for memories of a family
 COMPARED = 30  # memories that are compared to find those about the same thing
 OWN = ("task", "session")  # families whose memories are shown whoever said them
+KEPT = ("text", "tokens", "budget", "compression_ratio", "left_out", "stable", "lanes", "fingerprint")  # in a receipt
 # Recalls the query. Its arguments: the scope (None: everywhere), the number of hits, and the layer.
 Recaller = Callable[[str | None, int, str], Recall]
 Shown = tuple[tuple[str, float], ...]
@@ -114,45 +116,6 @@ class Wish:
 def among(ids: Set[str]) -> Callable[[Record], bool]:
     """Tests whether a memory has one of these ids."""
     return lambda record: record.id in ids
-
-
-def plan(
-    wish: Wish,
-    design: Design,
-    most: int | None,
-    scopes: tuple[str, ...],
-    kinds: Sequence[str] | None,
-    hurried: bool,
-    who: Access,
-    tools: Tools,
-) -> "Prompt":
-    """The prompt for a wish under this design, in these scopes and for these kinds, still without memories. Wrong arguments
-    raise here. `most` is the budget chosen for the project; a profile's own replaces it, and the caller's replaces both.
-    `hurried`: recent recalls were slow."""
-    profile = profile_named(wish.profile)
-    mode = design.compression.mode if wish.mode is None else checks.one_of(wish.mode, "mode", tuple(MODES))
-    usual = design.budget if most is None else replace(design.budget, tokens=most, most=most)
-    usual = usual if profile is None or profile.tokens is None else replace(usual, tokens=profile.tokens)
-    total = lanes.total(wish.budget, wish.remaining, wish.window, wish.reserve, usual)
-    inject = design.inject if wish.inject is None else checks.one_of(wish.inject, "inject", get_args(Inject))
-    limit = usual.hits or max(FEWEST_HITS, min(MOST_HITS, total // USUAL))  # as many as the tokens may hold
-    limit = max(min(limit, DOCUMENTS), limit // HURRIED_HITS) if hurried else limit
-    limit = limit if wish.limit is None else checks.whole(wish.limit, "limit", 1, MOST_HITS)
-    style = "plain" if wish.client is None else CLIENTS[checks.one_of(wish.client, "client", tuple(CLIENTS))]
-    style = style if wish.style is None else checks.one_of(wish.style, "style", tuple(STYLES))
-
-    files, split = checks.labels(wish.files, "files"), _lanes(wish, design, scopes, profile, inject)
-    asked = wish.where.get("tags", ()) if isinstance(wish.where, Mapping) else ()
-    given = asked.values() if isinstance(asked, Mapping) else (asked,)
-    tags = chain.from_iterable(each for each in given if isinstance(each, list | tuple | set))
-    kind = fingerprint(
-        wish.query, design=design.name, task=wish.task, files=list(files), kinds=list(kinds or ()), mode=mode,
-        tags=sorted({tag for tag in tags if isinstance(tag, str)}), profile=profile.name if profile else None,
-    )  # fmt: skip
-    return Prompt(
-        replace(wish, files=files, kinds=kinds), design, who, tools, tools.clock(), lanes.part(MODES[mode].share, total),
-        STYLES[style], MODES[mode], profile, inject, scopes, split, kind, limit, hurried,
-    )  # fmt: skip
 
 
 def _lanes(
@@ -198,7 +161,7 @@ def _lanes(
 
 def context(prompt: "Prompt", recall: Recaller, keep: Keep, digest: render.Digest) -> Context:
     """The context for this prompt. Failures are reported in `empty_because`; only wrong arguments are raised. A receipt with
-    the exact text and the memories shown is logged before the caller gets them."""
+    everything needed to show it again is logged before the caller gets it."""
     if prompt.inject == "pull" or prompt.wish.profile == NONE:
         return Context("", budget=prompt.total, empty_because=PULLED if prompt.inject == "pull" else UNWANTED)
     try:
@@ -210,13 +173,34 @@ def context(prompt: "Prompt", recall: Recaller, keep: Keep, digest: render.Diges
         for a, b in prompt.contradictions if made.items else ():  # a reported contradiction names both sides
             shown = {a.id: 0.0, b.id: 0.0} | shown
         answer = Recall(prompt.wish.query, made.items, made.empty_because, (), prompt.scopes, made.receipt)
-        log_entry = rendered(made, {id: item.lane for id, item in prompt.items.items()})
-        keep(answer, (time.perf_counter() - started) * 1000, tuple(shown.items()), log_entry)
+        receipt = {name: getattr(made, name) for name in KEPT} | {
+            "digest": _digest(made.text),
+            "items": [[hit.record.id, prompt.items[hit.record.id].lane] for hit in made.items],
+        }
+        keep(answer, (time.perf_counter() - started) * 1000, tuple(shown.items()), receipt)
         return made
     except (Invalid, OutOfScope):
         raise
     except Exception as problem:  # a turn without memory is better than no turn
         return Context("", budget=prompt.total, empty_because=_failure(problem))
+
+
+def shown_again(line: Receipt, store: Store, where: Where) -> Context:
+    """The context of a receipt: the exact text that went into the prompt, with its memories as they are now."""
+    scores, kept = dict(line.shown), line.rendered
+    ids = list(scores) if kept is None else [id for id, _ in kept["items"]]
+    items = tuple(Hit(record, scores.get(record.id, 0.0)) for record in store.get(ids, where))
+    if kept is None:
+        because = "that was a recall; nothing was put into a prompt"
+        return Context("", items, receipt=line.id, empty_because=because)
+    is_exact = _digest(kept["text"]) == kept["digest"]  # redaction changed nothing in it
+    altered = line.empty_because if is_exact else "a secret was removed from this text before it was kept"
+    made = Context(**{name: kept[name] for name in KEPT}, items=items, receipt=line.id, empty_because=altered)
+    return replace(made, left_out=tuple(made.left_out))
+
+
+def _digest(text: str) -> str:
+    return hashlib.blake2b(text.encode(), digest_size=8).hexdigest()
 
 
 def _failure(problem: Exception) -> str:
@@ -226,30 +210,70 @@ def _failure(problem: Exception) -> str:
     return f"memory failed, and the prompt goes on without it: {what}"
 
 
-@dataclass(slots=True)
 class Prompt:
-    """One prompt: the wish with its arguments checked and completed by the design, and the candidates found for it."""
+    """One prompt: the wish with its arguments checked and completed by the design, and the candidates found for it.
 
-    wish: Wish
-    design: Design
-    who: Access
-    tools: Tools
-    now: datetime
-    total: int  # tokens
-    style: render.Style
-    mode: Mode
-    profile: Profile | None
-    inject: str
-    scopes: tuple[str, ...]
-    lanes: tuple[Lane, ...]
-    fingerprint: Mapping[str, Any]
-    limit: int  # hits of one recall
-    hurried: bool
-    items: dict[str, Item] = field(default_factory=dict)  # the candidates by id; those of one lane are best first
-    contradictions: Sequence[tuple[Record, Record]] = ()
-    shown_weight: float = 0.0  # of hits that the prompt has already: what stands beside them must add enough too
-    empty_because: str = NO_MATCH
-    skipped: list[str] = field(default_factory=list)  # what there was no time for, and what was not worth its tokens
+    `most` is the budget chosen for the project; a profile's own replaces it, and the caller's replaces both. `hurried`: recent
+    recalls were slow.
+    """
+
+    def __init__(
+        self,
+        wish: Wish,
+        design: Design,
+        most: int | None,
+        scopes: tuple[str, ...],
+        hurried: bool,
+        who: Access,
+        tools: Tools,
+    ) -> None:
+        self.wish, self.design, self.scopes, self.hurried, self.who, self.tools = (
+            wish,
+            design,
+            scopes,
+            hurried,
+            who,
+            tools,
+        )
+        named = wish.profile
+        known = isinstance(named, Profile | None)
+        self.profile = named if known else PROFILES.get(checks.one_of(named, "profile", (*PROFILES, NONE)))
+        self.mode = MODES[
+            checks.one_of(design.compression.mode if wish.mode is None else wish.mode, "mode", tuple(MODES))
+        ]
+        self.inject = checks.one_of(design.inject if wish.inject is None else wish.inject, "inject", get_args(Inject))
+        client = "plain" if wish.client is None else CLIENTS[checks.one_of(wish.client, "client", tuple(CLIENTS))]
+        self.style = STYLES[checks.one_of(client if wish.style is None else wish.style, "style", tuple(STYLES))]
+        self.lanes, self.now = _lanes(wish, design, scopes, self.profile, self.inject), tools.clock()
+        most = most if self.profile is None or self.profile.tokens is None else self.profile.tokens
+        usual = design.budget if most is None else replace(design.budget, tokens=most, most=most)
+        total = lanes.total(wish.budget, wish.remaining, wish.window, wish.reserve, usual)
+        limit = usual.hits or max(FEWEST_HITS, min(MOST_HITS, total // USUAL))  # as many as the tokens may hold
+        limit = max(min(limit, DOCUMENTS), limit // HURRIED_HITS) if hurried else limit
+        self.limit = (
+            limit if wish.limit is None else checks.whole(wish.limit, "limit", 1, MOST_HITS)
+        )  # hits of one recall
+        self.total = lanes.part(self.mode.share, total)  # tokens
+
+        self.items = dict[str, Item]()  # the candidates by id; those of one lane are best first
+        self.contradictions: Sequence[tuple[Record, Record]] = ()
+        self.shown_weight = 0.0  # of hits that the prompt has already: what stands beside them must add enough too
+        self.empty_because = NO_MATCH
+        self.skipped = list[str]()  # what there was no time for, and what was not worth its tokens
+
+    @property
+    def fingerprint(self) -> Mapping[str, Any]:
+        """What kind of prompt it is, without its words. Prompts with the same hash can be compared by their outcomes."""
+        wish = self.wish
+        asked = wish.where.get("tags", ()) if isinstance(wish.where, Mapping) else ()
+        given = asked.values() if isinstance(asked, Mapping) else (asked,)
+        tags = chain.from_iterable(each for each in given if isinstance(each, list | tuple | set))
+        facts = {
+            "design": self.design.name, "task": wish.task, "files": list(wish.files), "kinds": list(wish.kinds or ()),
+            "mode": self.mode.name, "tags": sorted({tag for tag in tags if isinstance(tag, str)}),
+            "profile": self.profile.name if self.profile else None, "words": len(query_terms(wish.query)),
+        }  # fmt: skip
+        return facts | {"hash": _digest(json.dumps(facts))}
 
     def collect(self, recall: Recaller) -> None:
         """Steady lanes first, then the last turns, then what matches the query: families with a lane of their own before
@@ -402,13 +426,11 @@ class Prompt:
         wish, scope, find = self.wish, f"session/{self.wish.session}", self.tools.store.find
         if scope not in self.scopes:
             return []
-        last = next(
-            (turn.number for turn in find(self._turns().also("agent", "eq", wish.agent), Order("number"), 1)), 0
-        )
-        notes = self._where([scope]).also("home", "eq", self.who.home)
-        found = find(notes.also("number", "gt", last).also("agent", "ne", wish.agent), Order("number"), MOST_NOTES)
-        found = [each for each in found if each.provenance.agent is not None or each.origin == "user"]
-        others = [each for each in found if self.tools.kinds[each.kind].recalled]
+        spoken = find(self._turns().also("agent", "eq", wish.agent), Order("number"), 1)
+        notes = self._where([scope], any_kind=False).also("home", "eq", self.who.home).also("agent", "ne", wish.agent)
+        notes = notes.also("number", "gt", spoken[0].number) if spoken else notes
+        found = find(notes, Order("number"), MOST_NOTES)
+        others = [each for each in found if each.provenance.agent is not None or each.origin == "user"]
         return [Hit(record, 1.0 - place / len(others), {BRIDGE: 1.0}) for place, record in enumerate(others)]
 
     # ------------------------------------------------------------ what matches the query

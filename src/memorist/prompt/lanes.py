@@ -63,9 +63,12 @@ def quotas(total: int, lanes: Sequence[Lane], fixed: Mapping[str, int] | None = 
 def pack(
     room: int, reserved: int, lanes: Sequence[Lane], items: Sequence[Item], costs: Mapping[str, int]
 ) -> tuple[list[Item], Mapping[str, Mapping[str, int]]]:
-    """The items that fit, in their order, and what each lane was guaranteed, wanted and spent. Steady lanes never depend on what
-    the others want: the floors of those count even if unused, because the steady part must not change with the query; nor
-    do the tokens `reserved` for contradictions reduce it. The last turns come next; if not all fit, the first ones are kept. Pins that do not fit their lane come last, if room is left."""
+    """The items that fit, in their order, and what each lane was guaranteed, wanted and spent.
+
+    Steady lanes never depend on what the others want. The floors of those count even if unused, because the steady part must
+    not change with the query, and the tokens `reserved` for contradictions do not reduce it. The last turns come next; if not
+    all fit, the first ones are kept. Pins that do not fit their lane come last, if room is left.
+    """
     kept, spent, left = set[str](), Counter[str](), room
     quota = dict(zip((lane.name for lane in lanes), quotas(room, lanes), strict=True))
     most = {lane.name: room if lane.ceiling is None else lane.ceiling for lane in lanes}

@@ -59,10 +59,11 @@ class Profile:
     def __post_init__(self) -> None:
         verify(self)
         checks.labels(self.tags, "tags")
-        examples = {"kinds": {"decision": 1.25}, "shares": {"project": 0.5}, "sources": {"user": ["api"]}}
-        for name, example in examples.items():
+        for name in ("kinds", "shares", "sources"):
             if not isinstance(given := getattr(self, name), Mapping):
-                raise Invalid(f"{name} must be a dict such as {example}, not {quoted(given)}")
+                raise Invalid(
+                    f"{name} must be a dict, such as Profile('mine', shares={{'project': 0.5}}), not {quoted(given)}"
+                )
         for kind, factor in self.kinds.items():
             checks.number(factor, f"the factor of {quoted(kind)}", 0.5, 2)
         for family, tags in self.sources.items():
@@ -87,13 +88,6 @@ PROFILES: Mapping[str, Profile] = {
         Profile("global", policy="recency", tokens=8000, tags=()),
     )
 }
-
-
-def profile_named(name: object) -> Profile | None:
-    """The profile with this name, or the caller's own; None if none is given, and for `none`."""
-    if name is None or name == NONE:
-        return None
-    return name if isinstance(name, Profile) else PROFILES[checks.one_of(name, "profile", (*PROFILES, NONE))]
 
 
 def weighed(

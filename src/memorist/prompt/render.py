@@ -21,7 +21,6 @@ import secrets
 from collections.abc import Callable, Sequence
 from datetime import datetime, timedelta
 from itertools import count
-from typing import NamedTuple
 
 from memorist.design import STEADY
 from memorist.lazy import dataclass
@@ -207,25 +206,18 @@ CLIENTS = {"claude-code": "xml", "gemini": "markdown", "codex": "plain", "openco
 # ---------------------------------------------------------------- the page
 
 
-class Page(NamedTuple):
-    """A rendered page. The first `stable` characters do not depend on the query."""
-
-    text: str
-    stable: int
-    items: Sequence[Item]  # in the order of the page
-
-
 def page(
     style: Style,
     steady: Sequence[Item],
     recalled: Sequence[Item],
     contradictions: Sequence[tuple[Record, Record]],
     digest: Digest,
-) -> Page:
-    """These memories as text; empty if there are none. What the user said for good comes first in each part."""
+) -> tuple[str, int, Sequence[Item]]:
+    """These memories as text, how many of its first characters do not depend on the query, and the memories in the order of the
+    page. What the user said for good comes first in each part."""
     steady, placed = (sorted(items, key=lambda item: not item.own) for items in (steady, arranged(recalled)))
     if not steady and not placed:
-        return Page("", 0, ())
+        return "", 0, ()
 
     def groups(items: Sequence[Item], title: str, more: Sequence[str] = ()) -> list[Group]:
         own, rest = ([style.item(item) for item in items if item.own is own] for own in (True, False))
@@ -239,7 +231,7 @@ def page(
     stable = len(style.begin + parts[0]) if parts else 0
     if found:
         parts.append(style.part(free_mark("".join(parts) + then), found))
-    return Page(style.begin + style.glue.join(parts) + style.end, stable, (*steady, *placed))
+    return style.begin + style.glue.join(parts) + style.end, stable, (*steady, *placed)
 
 
 def boxed(title: str, text: str, digest: Digest) -> str:
@@ -274,4 +266,8 @@ def arranged(items: Sequence[Item]) -> list[Item]:
     very end, in the order in which they were said."""
     ranked = sorted((item for item in items if item.lane != LAST_TURNS), key=lambda item: -item.weight)
     turns = (item for item in items if item.lane == LAST_TURNS)
-    return [*ranked[0::2], *ranked[1::2][::-1], *sorted(turns, key=lambda item: (item.record.times.at, item.record.number))]
+    return [
+        *ranked[0::2],
+        *ranked[1::2][::-1],
+        *sorted(turns, key=lambda item: (item.record.times.at, item.record.number)),
+    ]

@@ -25,7 +25,9 @@ TELLING = regex(r"`[^`]+`|\b\w*\d\w*\b|\b\w+[_/.:]\w+|\b[a-z]+[A-Z]\w*|(?<=[\w,;
 STRUCTURE = regex(r"\s*(?:#{1,6} |[-*+] |\d{1,3}[.)] |```|\|)")
 
 
-Order = Literal["best", "first", "latest"]  # the sentences that matter, or lines from the beginning, or also from the end
+Order = Literal[
+    "best", "first", "latest"
+]  # the sentences that matter, or lines from the beginning, or also from the end
 
 
 def shortened(text: str, longest: int, terms: Sequence[str] = (), order: Order = "best") -> list[str]:
