@@ -15,7 +15,7 @@ import hashlib
 import json
 import logging
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence, Set
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from itertools import chain, combinations
 from typing import Any, get_args
@@ -111,11 +111,6 @@ class Wish:
     min_relevance: float | None = None  # what recall asks of a hit; then no lane asks for more
     agent: str | None = None
     shown: Callable[[Record], bool] = lambda record: False  # whether the prompt already has it
-
-
-def among(ids: Set[str]) -> Callable[[Record], bool]:
-    """Tests whether a memory has one of these ids."""
-    return lambda record: record.id in ids
 
 
 def _lanes(
@@ -218,29 +213,14 @@ class Prompt:
     """
 
     def __init__(
-        self,
-        wish: Wish,
-        design: Design,
-        most: int | None,
-        scopes: tuple[str, ...],
-        hurried: bool,
-        who: Access,
-        tools: Tools,
-    ) -> None:
-        self.wish, self.design, self.scopes, self.hurried, self.who, self.tools = (
-            wish,
-            design,
-            scopes,
-            hurried,
-            who,
-            tools,
-        )
-        named = wish.profile
-        known = isinstance(named, Profile | None)
-        self.profile = named if known else PROFILES.get(checks.one_of(named, "profile", (*PROFILES, NONE)))
-        self.mode = MODES[
-            checks.one_of(design.compression.mode if wish.mode is None else wish.mode, "mode", tuple(MODES))
-        ]
+        self, wish: Wish, design: Design, most: int | None, scopes: tuple[str, ...], hurried: bool, who: Access, tools: Tools
+    ) -> None:  # fmt: skip
+        self.wish, self.design, self.scopes = wish, design, scopes
+        self.hurried, self.who, self.tools = hurried, who, tools
+        role, mode = wish.profile, design.compression.mode if wish.mode is None else wish.mode
+        known = isinstance(role, Profile | None)
+        self.profile = role if known else PROFILES.get(checks.one_of(role, "profile", (*PROFILES, NONE)))
+        self.mode = MODES[checks.one_of(mode, "mode", tuple(MODES))]
         self.inject = checks.one_of(design.inject if wish.inject is None else wish.inject, "inject", get_args(Inject))
         client = "plain" if wish.client is None else CLIENTS[checks.one_of(wish.client, "client", tuple(CLIENTS))]
         self.style = STYLES[checks.one_of(client if wish.style is None else wish.style, "style", tuple(STYLES))]
@@ -250,9 +230,8 @@ class Prompt:
         total = lanes.total(wish.budget, wish.remaining, wish.window, wish.reserve, usual)
         limit = usual.hits or max(FEWEST_HITS, min(MOST_HITS, total // USUAL))  # as many as the tokens may hold
         limit = max(min(limit, DOCUMENTS), limit // HURRIED_HITS) if hurried else limit
-        self.limit = (
-            limit if wish.limit is None else checks.whole(wish.limit, "limit", 1, MOST_HITS)
-        )  # hits of one recall
+        limit = limit if wish.limit is None else checks.whole(wish.limit, "limit", 1, MOST_HITS)
+        self.limit = limit  # hits of one recall
         self.total = lanes.part(self.mode.share, total)  # tokens
 
         self.items = dict[str, Item]()  # the candidates by id; those of one lane are best first
@@ -585,19 +564,18 @@ class Prompt:
         at the beginning and the end, are shown whole if there is room, and those between short if the design says so. In a
         steady lane the text does not depend on the query."""
         compression, short = self.design.compression, MODES["cheap"].longest or 0
-        ends = 2 * compression.head_tail_preserve
         ranked = [item.record.id for item in sorted(self.loose, key=lambda item: -item.weight)]
+        ends = 2 * compression.head_tail_preserve
+        whole, middle = set(ranked[:ends]), set(ranked[ends:] if compression.middle_compress else ())
         words = [term for term in query_terms(self.wish.query) if len(term) > 2]
         for id, item in self.items.items():
             size, longest = len(item.record.text), max(short, PIECE * self.total)
             longest = longest if self.mode.longest is None else min(longest, self.mode.longest)
             if compression.ratio is not None:
                 longest = min(longest, max(short, lanes.part(compression.ratio, size)))
-            if compression.middle_compress and id in ranked[ends:]:
-                longest = short
-            is_whole = id in ranked[:ends] and size * ends <= WHOLE * self.total
+            most = None if id in whole and size * ends <= WHOLE * self.total else short if id in middle else longest
             asked = () if item.lane in STEADY else words
-            self.items[id] = replace(item, body=render.body_of(item.record, None if is_whole else longest, asked))
+            self.items[id] = replace(item, body=render.body_of(item.record, most, asked))
 
 
 def _progress(summary: str) -> str:

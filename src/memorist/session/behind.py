@@ -23,7 +23,7 @@ from memorist import checks
 from memorist.access import Access
 from memorist.errors import Invalid, Refused
 from memorist.models.embed import Embedder
-from memorist.prompt.context import Wish, among
+from memorist.prompt.context import Wish
 from memorist.prompt.modes import Profile
 from memorist.records import Context, Hit, Record
 from memorist.remember.changes import Caller
@@ -274,8 +274,8 @@ def _fresh(memory: "Host", name: Name, behind: Behind, looking: Looking) -> Cont
     )
     for _ in range(LOOKS):
         with behind.lock:
-            known = behind.known(by.now())
-        made = memory._context(replace(wish, shown=among(known | own)))
+            known = behind.known(by.now()) | own
+        made = memory._context(replace(wish, shown=lambda record, known=known: record.id in known))
         with behind.lock:
             if not {hit.record.id for hit in made.items} & behind.known(by.now()):
                 break
