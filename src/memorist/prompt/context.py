@@ -30,13 +30,13 @@ from memorist.prompt import lanes, render
 from memorist.prompt.modes import MODES, NONE, PROFILES, TURNS, Profile, weighed
 from memorist.prompt.render import CLIENTS, COURSES, LAST_TURNS, STYLES, Item
 from memorist.records import NEWER, Context, Hit, Recall, Record, new_id, stated_key
+from memorist.redact import strings_in
 from memorist.scoring import held_up, vouched_for
 from memorist.store.nouns import Receipt, Shelf
 from memorist.store.protocol import Store
 from memorist.store.where import Order, Where
 from memorist.text.restated import earlier_duplicates
 from memorist.text.triggers import FIRED
-from memorist.text.visible import quoted
 from memorist.text.words import query_terms, terms
 
 PULLED = "this design puts nothing into a prompt by itself; ask with `recall`, or set `inject` to push"
@@ -74,7 +74,7 @@ RELEVANT = 3  # how much more a match counts than importance, for memories of a 
 COMPARED = 30  # memories that are compared to find those about the same thing
 OWN = ("task", "session")  # families whose memories are shown whoever said them
 KEPT = ("text", "tokens", "budget", "compression_ratio", "left_out", "stable", "lanes", "fingerprint")  # in a receipt
-# Recalls the query. Its arguments: the scope (None: everywhere), the number of hits, and the layer.
+# Recalls the query: the scope (None: everywhere), the number of hits, and the layer.
 Recaller = Callable[[str | None, int, str], Recall]
 Shown = tuple[tuple[str, float], ...]
 Keep = Callable[[Recall, float, Shown, Mapping[str, Any]], None]  # writes a receipt to the recall log
@@ -122,9 +122,8 @@ def _lanes(
     If a session and an agent are named, there is a bridge between the agents of the session: a lane for what others noted
     there since this one last spoke, before all that depend on the query. It takes the place of a design's session lane.
     """
-    shares = (profile.shares if profile else {}) if wish.shares is None else wish.shares
-    if not isinstance(shares, Mapping):
-        raise Invalid(f"shares are numbers by lane, such as {{'project': 0.5}}, not {quoted(shares)}")
+    asked = profile if wish.shares is None else Profile("shares", shares=wish.shares)
+    shares = asked.shares if asked else {}
     names, families = [lane.name for lane in design.lanes], {family_of(scope) for scope in scopes}
     for name, share in shares.items():
         checks.one_of(name, "a lane with a share", names)
@@ -169,7 +168,6 @@ def context(prompt: "Prompt", recall: Recaller, keep: Keep, digest: render.Diges
             shown = {a.id: 0.0, b.id: 0.0} | shown
         answer = Recall(prompt.wish.query, made.items, made.empty_because, (), prompt.scopes, made.receipt)
         receipt = {name: getattr(made, name) for name in KEPT} | {
-            "digest": _digest(made.text),
             "items": [[hit.record.id, prompt.items[hit.record.id].lane] for hit in made.items],
         }
         keep(answer, (time.perf_counter() - started) * 1000, tuple(shown.items()), receipt)
@@ -188,14 +186,10 @@ def shown_again(line: Receipt, store: Store, where: Where) -> Context:
     if kept is None:
         because = "that was a recall; nothing was put into a prompt"
         return Context("", items, receipt=line.id, empty_because=because)
-    is_exact = _digest(kept["text"]) == kept["digest"]  # redaction changed nothing in it
-    altered = line.empty_because if is_exact else "a secret was removed from this text before it was kept"
-    made = Context(**{name: kept[name] for name in KEPT}, items=items, receipt=line.id, empty_because=altered)
+    made = Context(
+        **{name: kept[name] for name in KEPT}, items=items, receipt=line.id, empty_because=line.empty_because
+    )
     return replace(made, left_out=tuple(made.left_out))
-
-
-def _digest(text: str) -> str:
-    return hashlib.blake2b(text.encode(), digest_size=8).hexdigest()
 
 
 def _failure(problem: Exception) -> str:
@@ -244,15 +238,14 @@ class Prompt:
     def fingerprint(self) -> Mapping[str, Any]:
         """What kind of prompt it is, without its words. Prompts with the same hash can be compared by their outcomes."""
         wish = self.wish
-        asked = wish.where.get("tags", ()) if isinstance(wish.where, Mapping) else ()
-        given = asked.values() if isinstance(asked, Mapping) else (asked,)
-        tags = chain.from_iterable(each for each in given if isinstance(each, list | tuple | set))
+        asked = wish.where.get("tags") if isinstance(wish.where, Mapping) else None
+        tags = {tag for tag in strings_in(asked) if not tag.startswith("$")}  # not the operators
         facts = {
             "design": self.design.name, "task": wish.task, "files": list(wish.files), "kinds": list(wish.kinds or ()),
-            "mode": self.mode.name, "tags": sorted({tag for tag in tags if isinstance(tag, str)}),
+            "mode": self.mode.name, "tags": sorted(tags),
             "profile": self.profile.name if self.profile else None, "words": len(query_terms(wish.query)),
         }  # fmt: skip
-        return facts | {"hash": _digest(json.dumps(facts))}
+        return facts | {"hash": hashlib.blake2b(json.dumps(facts).encode(), digest_size=8).hexdigest()}
 
     def collect(self, recall: Recaller) -> None:
         """Steady lanes first, then the last turns, then what matches the query: families with a lane of their own before
@@ -353,8 +346,7 @@ class Prompt:
         for name, operator, value in SETTLED[lane]:
             where = where.also(name, operator, value)
         if lane == SUMMARIES:
-            summaries = [replace(each, text=_progress(each.text)) for each in self._find(where, "at", 10)]
-            return [Hit(record, 1.0, {"summary": 1.0}) for record in summaries if record.text]
+            return [Hit(record, 1.0, {"summary": 1.0}) for record in self._find(where, "at", 10)]
         found = self._find(where, "importance", MOST_STEADY)
         if lane in UNASKED:
             found = [record for record in found if record.scope != GLOBAL or record.trust == "high"]
@@ -488,12 +480,11 @@ class Prompt:
     def _held(self, scopes: Sequence[str], order: str) -> list[Hit]:
         """The most important or the latest memories of these scopes, whatever the query, as many as the tokens may hold.
         Unverified ones are included only in a task or a session, where they were said for it."""
-        most = max(FEWEST_HITS, min(MOST_HITS, self.total // LEAST))
-        own = [scope for scope in scopes if family_of(scope) in OWN]
-        others = [scope for scope in scopes if scope not in own]
-        found = self._find(self._where(own), order, most) if own else []
-        if others:
-            found += self._find(self._where(others, any_kind=False).also("verified", "eq", True), order, most)
+        most, found = max(FEWEST_HITS, min(MOST_HITS, self.total // LEAST)), list[Record]()
+        for scope in scopes:
+            own = family_of(scope) in OWN
+            where = self._where([scope], any_kind=own)
+            found += self._find(where if own else where.also("verified", "eq", True), order, most)
         return [Hit(record, 0.0, {family_of(record.scope): 1.0}) for record in found]
 
     # ------------------------------------------------------------ filters
@@ -505,8 +496,8 @@ class Prompt:
         where = where if where.speaks_of("state") else where.also("state", "eq", "active")
         if self.wish.kinds is not None:
             return where.also("kind", "in", tuple(self.wish.kinds))
-        for kind in self.tools.kinds.values():
-            where = where if any_kind or kind.recalled else where.also("kind", "ne", kind.name)
+        for kind in () if any_kind else self.tools.kinds.values():
+            where = where if kind.recalled else where.also("kind", "ne", kind.name)
         return where
 
     def _find(self, where: Where, order: str, most: int) -> list[Record]:
@@ -551,13 +542,12 @@ class Prompt:
         self.contradictions = [(valid[a], valid[b]) for a, b in pairs if a in valid and b in valid][:2]
         loose = [lane.name for lane in self.lanes if lane.name not in STEADY]
         for a, b in self.contradictions:
-            partner = self.items.get(a.id) or self.items[b.id]
-            for record in (a, b):
-                if self._is_new(record):
-                    lane, items = partner.lane if partner.lane in loose else loose[-1], list(self.items.values())
-                    other = self._item(lane, Hit(record, partner.hit.score, {"contradicts": 1.0}), partner.weight)
-                    items.insert(items.index(partner) + 1, other)
-                    self.items = {item.record.id: item for item in items}
+            partner, record = (self.items[a.id], b) if a.id in self.items else (self.items[b.id], a)
+            if self._is_new(record):
+                lane, items = partner.lane if partner.lane in loose else loose[-1], list(self.items.values())
+                other = self._item(lane, Hit(record, partner.hit.score, {"contradicts": 1.0}), partner.weight)
+                items.insert(items.index(partner) + 1, other)
+                self.items = {item.record.id: item for item in items}
 
     def shorten(self) -> None:
         """Gives each memory its text, as long as the mode, the design's compression and half of the budget allow. The strongest,
@@ -576,12 +566,3 @@ class Prompt:
             most = None if id in whole and size * ends <= WHOLE * self.total else short if id in middle else longest
             asked = () if item.lane in STEADY else words
             self.items[id] = replace(item, body=render.body_of(item.record, most, asked))
-
-
-def _progress(summary: str) -> str:
-    """The lines of a summary that say where work stands, if there are any: what its user asked for then is over, and what they
-    stated is a memory of its own."""
-    if "- user:" not in summary:
-        return summary
-    lines = [line for line in summary.split("\n") if not line.lstrip().startswith("- user:")]
-    return "\n".join(lines) if lines[1:] and any(line.lstrip().startswith("- ") for line in lines) else ""

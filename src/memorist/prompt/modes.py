@@ -50,9 +50,7 @@ class Profile:
     tokens: int | None = bounded(1, LARGEST_PROMPT, None)  # its own budget, unless the caller gives one
     kinds: Mapping[str, float] = field(default_factory=dict)  # factors, 0.5 to 2
     tags: Sequence[str] = ("bug_root_cause", "design_constraint")
-    turns: int = bounded(
-        0, 1000, TURNS
-    )  # last turns of the session; they and the system turn come before anything else
+    turns: int = bounded(0, 1000, TURNS)  # last turns of the session, shown before anything else
     shares: Mapping[str, float] = field(default_factory=dict)  # of the budget, by lane; else the design's
     sources: Mapping[str, Sequence[str]] = field(default_factory=dict)  # families it reads, with any-of tags; none: all
 

@@ -44,7 +44,6 @@ ROLES = ("user", "assistant", "system", "tool")
 LETTERS = "bcdfghjkmnpqrstvwxz"  # no vowels: a mark is not a word, and no rule takes it for a secret
 MARK = 9  # letters: 38 bits
 UNSAFE = re.compile(r"[^\w ./\\+@~-]")  # in a path that is shown among the facts
-NO_XML = re.compile("[\ufffe\uffff]")  # the two characters that XML cannot hold and that `visible` leaves in
 Digest = Callable[[str], str]  # hexadecimal, under the store's secret key
 
 
@@ -255,12 +254,8 @@ class JsonStyle(Style):
 _ENTITIES = str.maketrans({"&": "&amp;", "<": "&lt;", ">": "&gt;"})  # importing `html` takes 2 ms
 
 
-def _xml(text: str) -> str:
-    return NO_XML.sub(lambda found: f"\\u{ord(found[0]):04x}", text).translate(_ENTITIES)
-
-
 STYLES: dict[str, Style] = {
-    "xml": Style("<project_memory>", "</project_memory>", _xml),
+    "xml": Style("<project_memory>", "</project_memory>", lambda text: text.translate(_ENTITIES)),
     "markdown": Style("## Memory\n```\n", "\n```", indent="    "),  # indented so far, nothing closes the fence
     "plain": Style(),
     "json": JsonStyle("{", "}", glue=", "),
@@ -291,11 +286,10 @@ def page(
     always = groups(steady, REFERENCE)
     warnings = [style.note(warning(a, b)) for a, b in contradictions]
     found = groups(placed, RECALLED if REFERENCE in dict(always) else REFERENCE, warnings)
-    first, then = ("".join("".join(entries) for _, entries in some) for some in (always, found))
-    parts = [style.part(free_mark(first + then, first, digest), always)] if always else []
+    parts = [style.part(free_mark(f"{always}{found}", f"{always}", digest), always)] if always else []
     stable = len(style.begin + parts[0]) if parts else 0
     if found:
-        parts.append(style.part(free_mark("".join(parts) + then), found))
+        parts.append(style.part(free_mark(f"{parts}{found}"), found))
     return style.begin + style.glue.join(parts) + style.end, stable, (*steady, *placed)
 
 
@@ -329,9 +323,6 @@ def arranged(items: Sequence[Item]) -> list[Item]:
     """The strongest first, the second strongest last, and so on towards the middle. The last turns of a conversation come at the
     very end, in the order in which they were said."""
     ranked = sorted((item for item in items if item.lane != LAST_TURNS), key=lambda item: -item.weight)
-    turns = (item for item in items if item.lane == LAST_TURNS)
-    return [
-        *ranked[0::2],
-        *ranked[1::2][::-1],
-        *sorted(turns, key=lambda item: (item.record.times.at, item.record.number)),
-    ]
+    turns = [item for item in items if item.lane == LAST_TURNS]
+    turns.sort(key=lambda item: (item.record.times.at, item.record.number))
+    return [*ranked[0::2], *ranked[1::2][::-1], *turns]
