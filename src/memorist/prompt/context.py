@@ -211,9 +211,11 @@ class Prompt:
     ) -> None:  # fmt: skip
         self.wish, self.design, self.scopes = wish, design, scopes
         self.hurried, self.who, self.tools = hurried, who, tools
-        role, mode = wish.profile, design.compression.mode if wish.mode is None else wish.mode
-        known = isinstance(role, Profile | None)
-        self.profile = role if known else PROFILES.get(checks.one_of(role, "profile", (*PROFILES, NONE)))
+        mode = design.compression.mode if wish.mode is None else wish.mode
+        role = NONE if wish.profile is None else wish.profile
+        self.profile = (
+            role if isinstance(role, Profile) else PROFILES.get(checks.one_of(role, "profile", (*PROFILES, NONE)))
+        )
         self.mode = MODES[checks.one_of(mode, "mode", tuple(MODES))]
         self.inject = checks.one_of(design.inject if wish.inject is None else wish.inject, "inject", get_args(Inject))
         client = "plain" if wish.client is None else CLIENTS[checks.one_of(wish.client, "client", tuple(CLIENTS))]
