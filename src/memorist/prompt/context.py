@@ -40,8 +40,8 @@ from memorist.text.triggers import FIRED
 from memorist.text.words import query_terms, terms
 
 PULLED = "this design puts nothing into a prompt by itself; ask with `recall`, or set `inject` to push"
-NO_MATCH = "nothing matches this question"
 UNWANTED = "the profile none puts nothing into a prompt"
+NO_MATCH = "nothing matches this question"
 MOST_STEADY = 1000  # memories that a steady lane reads
 STANDING = ("decision", "preference", "warning", "convention", "correction", "instruction")
 SUMMARIES = "summaries"  # the lane that says where earlier sessions left off
@@ -64,7 +64,6 @@ SETTLED: Mapping[str, tuple[tuple[str, str, Any], ...]] = {  # the filters of th
 UNASKED = ("standing", "decisions", "known")
 FEWEST_HITS = 20  # recalled for a query unless the design or the caller says otherwise
 USUAL, LEAST = 75, 10  # tokens of a memory in a prompt: usually, and at least
-HURRIED_HITS = 3  # a hurried context recalls a third of the hits
 DOCUMENTS = 5  # documents recalled beside memories
 MOST_NOTES = 50  # of other agents in the session
 WHOLE = 3  # characters per token: an estimate, so that memories shown whole leave room for each other
@@ -202,15 +201,13 @@ def _failure(problem: Exception) -> str:
 class Prompt:
     """One prompt: the wish with its arguments checked and completed by the design, and the candidates found for it.
 
-    `most` is the budget chosen for the project; a profile's own replaces it, and the caller's replaces both. `hurried`: recent
-    recalls were slow.
+    `most` is the budget chosen for the project; a profile's own replaces it, and the caller's replaces both.
     """
 
     def __init__(
-        self, wish: Wish, design: Design, most: int | None, scopes: tuple[str, ...], hurried: bool, who: Access, tools: Tools
-    ) -> None:  # fmt: skip
-        self.wish, self.design, self.scopes = wish, design, scopes
-        self.hurried, self.who, self.tools = hurried, who, tools
+        self, wish: Wish, design: Design, most: int | None, scopes: tuple[str, ...], who: Access, tools: Tools
+    ) -> None:
+        self.wish, self.design, self.scopes, self.who, self.tools = wish, design, scopes, who, tools
         mode = design.compression.mode if wish.mode is None else wish.mode
         role = NONE if wish.profile is None else wish.profile
         self.profile = (
@@ -225,7 +222,6 @@ class Prompt:
         usual = design.budget if most is None else replace(design.budget, tokens=most, most=most)
         total = lanes.total(wish.budget, wish.remaining, wish.window, wish.reserve, usual)
         limit = usual.hits or max(FEWEST_HITS, min(MOST_HITS, total // USUAL))  # as many as the tokens may hold
-        limit = max(min(limit, DOCUMENTS), limit // HURRIED_HITS) if hurried else limit
         limit = limit if wish.limit is None else checks.whole(wish.limit, "limit", 1, MOST_HITS)
         self.limit = limit  # hits of one recall
         self.total = lanes.part(self.mode.share, total)  # tokens
@@ -445,7 +441,7 @@ class Prompt:
 
     def _has_time(self, what: str) -> bool:
         """Whether there is time for this; if not, it is reported as skipped."""
-        if self.hurried or self.tools.over():
+        if self.tools.over():
             self.skipped.append(what)
             return False
         return True
