@@ -344,7 +344,8 @@ class Prompt:
         for name, operator, value in SETTLED[lane]:
             where = where.also(name, operator, value)
         if lane == SUMMARIES:
-            return [Hit(record, 1.0, {"summary": 1.0}) for record in self._find(where, "at", 10)]
+            summaries = [replace(each, text=_progress(each.text)) for each in self._find(where, "at", 10)]
+            return [Hit(record, 1.0, {"summary": 1.0}) for record in summaries if record.text]
         found = self._find(where, "importance", MOST_STEADY)
         if lane in UNASKED:
             found = [record for record in found if record.scope != GLOBAL or record.trust == "high"]
@@ -564,3 +565,12 @@ class Prompt:
             most = None if id in whole and size * ends <= WHOLE * self.total else short if id in middle else longest
             asked = () if item.lane in STEADY else words
             self.items[id] = replace(item, body=render.body_of(item.record, most, asked))
+
+
+def _progress(summary: str) -> str:
+    """The lines of a summary that say where work stands, if there are any: what its user asked for then is over, and what they
+    stated is a memory of its own. With all lines a start costs 175 tokens more, and no more of them are needed."""
+    if "- user:" not in summary:
+        return summary
+    lines = [line for line in summary.split("\n") if not line.lstrip().startswith("- user:")]
+    return "\n".join(lines) if lines[1:] and any(line.lstrip().startswith("- ") for line in lines) else ""
