@@ -28,14 +28,10 @@ RECORD = a_record()
 
 def granted_to(tokens: int, lanes: Sequence[Lane], wanted: Sequence[int]) -> tuple[int, ...]:
     """What each lane gets if it wants as many memories of one token each."""
-    found = [
-        Item(Hit(changed(RECORD, id=f"{lane.name}{n}"), 1.0), lane.name, "")
-        for lane, want in zip(lanes, wanted, strict=True)
-        for n in range(want)
-    ]
-    return tuple(
-        lane["spent"] for lane in pack(tokens, 0, lanes, found, {item.record.id: 1 for item in found})[1].values()
-    )
+    names = [lane.name for lane, want in zip(lanes, wanted, strict=True) for _ in range(want)]
+    found = [Item(Hit(changed(RECORD, id=str(n)), 1.0), name, "") for n, name in enumerate(names)]
+    table = pack(tokens, 0, lanes, found, dict.fromkeys(map(str, range(len(found))), 1))[1]
+    return tuple(lane["spent"] for lane in table.values())
 
 
 @pytest.mark.covers("S0-18", "X21")
