@@ -448,9 +448,9 @@ class Engine:
         scopes = recall.scopes.scopes_of(query, self.access, self._homes, self.design, caller.store)
         kinds = asked.kinds_of(wish.kinds, caller.tools)
         until = ends(self.design.budget.deadline if wish.deadline is None else wish.deadline)
-        hurried = self._monitor.hurried
         tools = replace(caller.tools, over=over_at(until))
-        plan = prompt.context.plan(wish, self.design, self._chosen_budget(), scopes, kinds, hurried, self.access, tools)
+        wish, chosen = replace(wish, kinds=kinds), self._chosen_budget()
+        plan = prompt.context.Prompt(wish, self.design, chosen, scopes, self.access, tools)
 
         def recalled(scope: str | None, limit: int, search: str) -> Recall:
             left = None if until is None else max(LEAST_TIME, until - time.perf_counter())

@@ -501,7 +501,7 @@ class Memory(Association):
         caller = self._caller
         caller.writer.flush()
         line = remember.edit.receipt_of(id, self.access, caller.store)
-        return prompt.receipt.shown_again(line, caller.store, caller.where)
+        return prompt.context.shown_again(line, caller.store, caller.where)
 
     def get(self, id: Reference) -> Record:
         """One record: `id` is its id, its short number, or a unique beginning or end of the id."""

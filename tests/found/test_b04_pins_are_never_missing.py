@@ -6,8 +6,6 @@ import pytest
 
 from conftest import rounds
 from memorist import Memory
-from memorist.designs import DESIGNS
-from memorist.prompt.lanes import quotas
 from memorist.testing import MovableClock
 
 pytestmark = pytest.mark.covers("B4", "S3-16", "S3-1")
@@ -58,10 +56,6 @@ def test_pins_leave_the_others_their_floors(clock: MovableClock) -> None:
             made = memory.context("gateway story", budget=budget, min_relevance=0)
             pins = sum(hit.record.pinned for hit in made.items)
             assert pins and pins < len(made.items) and made.left_out
-
-
-def test_what_pins_have_at_least_is_the_founding_tables() -> None:
-    assert [quotas(total, DESIGNS["curated"].lanes)[0] for total in (5000, 4000, 1600, 640)] == [400, 320, 200, 200]
 
 
 @pytest.mark.parametrize("design", ["tiers", "balanced", "curated"])

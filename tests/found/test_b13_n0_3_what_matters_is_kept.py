@@ -11,7 +11,7 @@ from memorist.design import Compression
 from memorist.designs import BALANCED
 from memorist.designs.own import load, text_of
 from memorist.errors import Invalid
-from memorist.prompt.shorten import shortened
+from memorist.prompt.render import shortened
 from memorist.testing import MovableClock
 
 IDLE = "It was a nice day and people talked about this and that for a while. "

@@ -10,7 +10,7 @@ import pytest
 from memorist import Memory
 from memorist.errors import Invalid, ModelUnavailable
 from memorist.models.embed import checked
-from memorist.models.onnx import OnnxEmbedder, OnnxReranker
+from memorist.models.onnx import NamedReranker, OnnxEmbedder
 from memorist.surfaces import settings
 from models.toy_graph import WORDS, rows, write_model
 
@@ -115,12 +115,12 @@ def note_of(memory: Memory, question: str = "where does the heron nest?") -> str
 
 
 def test_a_cross_encoder_reads_query_and_text_together(judge: Path) -> None:
-    [number] = OnnxReranker(judge)("heron", ["stork"])
+    [number] = NamedReranker(str(judge))("heron", ["stork"])
     logit = rows(1)[tokens("[CLS] heron [SEP] stork [SEP]")].sum()
     assert number == pytest.approx(1 / (1 + numpy.exp(-logit)), rel=1e-5)
-    assert all(0 <= each <= 1 for each in OnnxReranker(judge)("the mill " * 30, ["the mill " * 30, ""]))
+    assert all(0 <= each <= 1 for each in NamedReranker(str(judge))("the mill " * 30, ["the mill " * 30, ""]))
     with pytest.raises(Invalid, match="name it as `embed`"):
-        OnnxReranker(write_model(judge))
+        NamedReranker(str(write_model(judge)))("heron", ["stork"])
 
 
 @pytest.mark.parametrize("design", ["balanced", "curated"])
@@ -129,7 +129,7 @@ def test_it_is_asked_about_what_was_found(design: str, judge: Path) -> None:
     with Memory(":memory:", design=design, rerank=f"onnx:{judge}") as memory:
         hits = filled(memory).explain(question, min_relevance=0)
         texts = [hit.text for hit in hits]
-        shares = dict(zip(texts, OnnxReranker(judge)(question, texts), strict=True))
+        shares = dict(zip(texts, NamedReranker(str(judge))(question, texts), strict=True))
         if design == "balanced":
             shares = {text: (share / (1 - share)) ** (1 / 3) for text, share in shares.items()}
         assert len(texts) > 1 and "judged again" in note_of(memory, question)

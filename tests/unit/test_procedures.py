@@ -122,7 +122,7 @@ def test_other_data_stays_ones_own(memory: Memory) -> None:
 def test_a_long_one_is_cut_between_its_steps_and_says_so(memory: Memory) -> None:
     number = stored(memory, steps=[f"step {n} of many" for n in range(50)])
     text = memory.context("release", mode="cheap", budget=4000).text
-    assert "1. step 0" in text and f"more of its lines are left out, memory {number} has them" in text
+    assert "1. step 0" in text and f"characters left out, memory {number} has them" in text
 
 
 @pytest.mark.covers("S4-12")

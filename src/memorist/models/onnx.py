@@ -70,7 +70,7 @@ class OnnxModel:
                 f"the graph in {self._shown} needs {', '.join(sorted(foreign))[:200]}; it is no sentence model"
             )
         size = self._session.get_outputs()[0].shape[-1]
-        self.dimension: int = size if isinstance(size, int) else int(self._run([("size",)])[0].shape[-1])
+        self.dimension: int = size if isinstance(size, int) else int(self.run([("size",)])[0].shape[-1])
         digest = hashlib.sha256(f"{self._pooling} {longest}".encode())
         for path in (*sorted(graph.parent.glob(f"{graph.name}*")), self._folder / "tokenizer.json"):
             with path.open("rb") as file:
@@ -88,7 +88,7 @@ class OnnxModel:
             raise ModelUnavailable(f"{self._shown}/{file} cannot be read as JSON") from problem
         return dict(content) if isinstance(content, dict) else {str(place): each for place, each in enumerate(content)}
 
-    def _run(self, texts: Sequence[tuple[str, ...]]) -> list[Any]:
+    def run(self, texts: Sequence[tuple[str, ...]]) -> list[Any]:
         """The output for each text or pair of texts, without padding. Those of similar length run together."""
         import numpy
 
@@ -128,38 +128,32 @@ class OnnxEmbedder(OnnxModel):
     def embed(self, texts: Sequence[str]) -> "Floats":
         import numpy
 
-        outputs = self._run([(text,) for text in texts])
+        outputs = self.run([(text,) for text in texts])
         mean = self._pooling == "mean"
         pooled = [each if each.ndim == 1 else each.mean(axis=0) if mean else each[0] for each in outputs]
         return numpy.asarray(pooled, numpy.float32).reshape(len(texts), self.dimension)
 
 
-class OnnxReranker(OnnxModel):
-    """`memorist.design.Reranker` over a local cross-encoder, which reads query and text together."""
-
-    def __init__(self, folder: Path | str) -> None:
-        super().__init__(folder)
-        if self.dimension != 1:
-            raise Invalid(f"the graph in {self._shown} gives {self.dimension:,} numbers for a text; name it as `embed`")
-
-    def __call__(self, question: str, texts: Sequence[str]) -> list[float]:
-        logits = [float(output.ravel()[0]) for output in self._run([(question, text) for text in texts])]
-        return [1 / (1 + math.exp(-max(-700.0, logit))) for logit in logits]
-
-
 class NamedReranker:
-    """`memorist.design.Reranker` by name, opened with the first query that needs it. If it cannot be used, the order stays as it
-    was; the trace of each answer says why, and `status` and `doctor` say it too."""
+    """`memorist.design.Reranker` over a local cross-encoder, which reads query and text together. It is opened with the first
+    query that needs it. If it cannot be used, the order stays as it was; the trace of each answer says why, and `status` and
+    `doctor` say it too."""
 
     def __init__(self, spelled: str) -> None:
         self._folder = spelled.removeprefix("onnx:")
 
     def __call__(self, question: str, texts: Sequence[str]) -> list[float]:
-        return self.model(question, texts)
+        logits = [float(output.ravel()[0]) for output in self.model.run([(question, text) for text in texts])]
+        return [1 / (1 + math.exp(-max(-700.0, logit))) for logit in logits]
 
     @cached_property
-    def model(self) -> OnnxReranker:
-        return OnnxReranker(self._folder)
+    def model(self) -> OnnxModel:
+        model = OnnxModel(self._folder)
+        if model.dimension != 1:
+            raise Invalid(
+                f"the graph in {self._folder} gives {model.dimension:,} numbers for a text; name it as `embed`"
+            )
+        return model
 
     def problem(self) -> str | None:
         """Why it cannot be used, if so; found out by using it."""

@@ -73,12 +73,13 @@ def statements(texts: Sequence[str]) -> list[Worth]:
     >>> [found.worth >= KEEP for found in statements(["We decided to use Postgres 16 for billing.", "ok, go on"])]
     [True, False]
     """
-    new = [text for text in dict.fromkeys(texts) if text not in _statements]
+    found: dict[str, Any] = {text: _statements.get(text) for text in texts}  # another thread may empty the cache
+    new = [text for text, verdict in found.items() if verdict is None]
     rows = [[CLS, *_tokens(text)[:ALONE], SEP] for text in new]
     for text, chances in zip(new, _read([(row, None) for row in rows], "kind"), strict=True):
         best = max(range(len(KINDS) - 1), key=chances.__getitem__)
-        _remember(_statements, text, Worth(1 - chances[-1], KINDS[best]))
-    return [_statements[text] for text in texts]
+        found[text] = _remember(_statements, text, Worth(1 - chances[-1], KINDS[best]))
+    return [found[text] for text in texts]
 
 
 def relations(pairs: Sequence[tuple[str, str]]) -> list[Relation]:
@@ -88,14 +89,15 @@ def relations(pairs: Sequence[tuple[str, str]]) -> list[Relation]:
     >>> max(verdict._asdict(), key=verdict._asdict().get)
     'replaces'
     """
-    new = [pair for pair in dict.fromkeys(pairs) if pair not in _relations]
+    found: dict[tuple[str, str], Any] = {pair: _relations.get(pair) for pair in pairs}
+    new = [pair for pair, verdict in found.items() if verdict is None]
     rows = []
     for older, newer in new:
         one, two = _tokens(older)[:SIDE], _tokens(newer)[:SIDE]
         rows.append(([CLS, *one, SEP, *two, SEP], len(one) + 2))
     for pair, chances in zip(new, _read(rows, "relation"), strict=True):
-        _remember(_relations, pair, Relation(*chances))
-    return [_relations[pair] for pair in pairs]
+        found[pair] = _remember(_relations, pair, Relation(*chances))
+    return [found[pair] for pair in pairs]
 
 
 @cache
@@ -109,10 +111,11 @@ def problem() -> str | None:
     return None
 
 
-def _remember(cache: dict[Any, Any], key: Any, verdict: Any) -> None:
+def _remember(cache: dict[Any, Any], key: Any, verdict: Any) -> Any:
     if len(cache) >= CACHED:
         cache.clear()
     cache[key] = verdict
+    return verdict
 
 
 def _tokens(text: str) -> list[int]:

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 from memorist.lazy import modules
 
 if TYPE_CHECKING:
-    from memorist.prompt import context, receipt
+    from memorist.prompt import context
 
-__all__ = ["context", "receipt"]
+__all__ = ["context"]
 if not TYPE_CHECKING:  # hidden from type checkers, which would accept any name otherwise
     __getattr__ = modules(__name__, __all__)

@@ -11,11 +11,12 @@ memory did. Wrong arguments are raised, because the caller has to change them. I
 without it. Any other failure gives an empty context that says why, and the details are logged.
 """
 
+import hashlib
+import json
 import logging
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence, Set
-from dataclasses import field, replace
-from datetime import datetime
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
 from itertools import chain, combinations
 from typing import Any, get_args
 
@@ -26,21 +27,21 @@ from memorist.errors import Invalid, MemoristError, OutOfScope
 from memorist.kinds import DOCUMENTS as LAYER
 from memorist.lazy import dataclass
 from memorist.prompt import lanes, render
-from memorist.prompt.modes import MODES, NONE, TURNS, Mode, Profile, profile_named, weighed
-from memorist.prompt.receipt import fingerprint, rendered
-from memorist.prompt.render import CLIENTS, COURSES, STYLES, Item
+from memorist.prompt.modes import MODES, NONE, PROFILES, TURNS, Profile, weighed
+from memorist.prompt.render import CLIENTS, COURSES, LAST_TURNS, STYLES, Item
 from memorist.records import NEWER, Context, Hit, Recall, Record, new_id, stated_key
+from memorist.redact import strings_in
 from memorist.scoring import held_up, vouched_for
-from memorist.store.nouns import Shelf
+from memorist.store.nouns import Receipt, Shelf
+from memorist.store.protocol import Store
 from memorist.store.where import Order, Where
 from memorist.text.restated import earlier_duplicates
 from memorist.text.triggers import FIRED
-from memorist.text.visible import quoted
 from memorist.text.words import query_terms, terms
 
 PULLED = "this design puts nothing into a prompt by itself; ask with `recall`, or set `inject` to push"
-NO_MATCH = "nothing matches this question"
 UNWANTED = "the profile none puts nothing into a prompt"
+NO_MATCH = "nothing matches this question"
 MOST_STEADY = 1000  # memories that a steady lane reads
 STANDING = ("decision", "preference", "warning", "convention", "correction", "instruction")
 SUMMARIES = "summaries"  # the lane that says where earlier sessions left off
@@ -63,16 +64,16 @@ SETTLED: Mapping[str, tuple[tuple[str, str, Any], ...]] = {  # the filters of th
 UNASKED = ("standing", "decisions", "known")
 FEWEST_HITS = 20  # recalled for a query unless the design or the caller says otherwise
 USUAL, LEAST = 75, 10  # tokens of a memory in a prompt: usually, and at least
-HURRIED_HITS = 3  # a hurried context recalls a third of the hits
 DOCUMENTS = 5  # documents recalled beside memories
 MOST_NOTES = 50  # of other agents in the session
 WHOLE = 3  # characters per token: an estimate, so that memories shown whole leave room for each other
-PIECE = 2  # characters of a document per token of the budget, so that it takes half of it or less
+PIECE = 2  # characters of one memory per token of the budget, so that it takes half of it or less
 ASIDE = 20  # extra hits to recall, as steady lanes may have taken some
 RELEVANT = 3  # how much more a match counts than importance, for memories of a family
 COMPARED = 30  # memories that are compared to find those about the same thing
 OWN = ("task", "session")  # families whose memories are shown whoever said them
-# Recalls the query. Its arguments: the scope (None: everywhere), the number of hits, and the layer.
+KEPT = ("text", "tokens", "budget", "compression_ratio", "left_out", "stable", "lanes", "fingerprint")  # in a receipt
+# Recalls the query: the scope (None: everywhere), the number of hits, and the layer.
 Recaller = Callable[[str | None, int, str], Recall]
 Shown = tuple[tuple[str, float], ...]
 Keep = Callable[[Recall, float, Shown, Mapping[str, Any]], None]  # writes a receipt to the recall log
@@ -111,50 +112,6 @@ class Wish:
     shown: Callable[[Record], bool] = lambda record: False  # whether the prompt already has it
 
 
-def among(ids: Set[str]) -> Callable[[Record], bool]:
-    """Tests whether a memory has one of these ids."""
-    return lambda record: record.id in ids
-
-
-def plan(
-    wish: Wish,
-    design: Design,
-    most: int | None,
-    scopes: tuple[str, ...],
-    kinds: Sequence[str] | None,
-    hurried: bool,
-    who: Access,
-    tools: Tools,
-) -> "Prompt":
-    """The prompt for a wish under this design, in these scopes and for these kinds, still without memories. Wrong arguments
-    raise here. `most` is the budget chosen for the project; a profile's own replaces it, and the caller's replaces both.
-    `hurried`: recent recalls were slow."""
-    profile = profile_named(wish.profile)
-    mode = design.compression.mode if wish.mode is None else checks.one_of(wish.mode, "mode", tuple(MODES))
-    usual = design.budget if most is None else replace(design.budget, tokens=most, most=most)
-    usual = usual if profile is None or profile.tokens is None else replace(usual, tokens=profile.tokens)
-    total = lanes.total(wish.budget, wish.remaining, wish.window, wish.reserve, usual)
-    inject = design.inject if wish.inject is None else checks.one_of(wish.inject, "inject", get_args(Inject))
-    limit = usual.hits or max(FEWEST_HITS, min(MOST_HITS, total // USUAL))  # as many as the tokens may hold
-    limit = max(min(limit, DOCUMENTS), limit // HURRIED_HITS) if hurried else limit
-    limit = limit if wish.limit is None else checks.whole(wish.limit, "limit", 1, MOST_HITS)
-    style = "plain" if wish.client is None else CLIENTS[checks.one_of(wish.client, "client", tuple(CLIENTS))]
-    style = style if wish.style is None else checks.one_of(wish.style, "style", tuple(STYLES))
-
-    files, split = checks.labels(wish.files, "files"), _lanes(wish, design, scopes, profile, inject)
-    asked = wish.where.get("tags", ()) if isinstance(wish.where, Mapping) else ()
-    given = asked.values() if isinstance(asked, Mapping) else (asked,)
-    tags = chain.from_iterable(each for each in given if isinstance(each, list | tuple | set))
-    kind = fingerprint(
-        wish.query, design=design.name, task=wish.task, files=list(files), kinds=list(kinds or ()), mode=mode,
-        tags=sorted({tag for tag in tags if isinstance(tag, str)}), profile=profile.name if profile else None,
-    )  # fmt: skip
-    return Prompt(
-        replace(wish, files=files, kinds=kinds), design, who, tools, tools.clock(), lanes.part(MODES[mode].share, total),
-        STYLES[style], MODES[mode], profile, inject, scopes, split, kind, limit, hurried,
-    )  # fmt: skip
-
-
 def _lanes(
     wish: Wish, design: Design, scopes: tuple[str, ...], profile: Profile | None, inject: str
 ) -> tuple[Lane, ...]:
@@ -164,9 +121,8 @@ def _lanes(
     If a session and an agent are named, there is a bridge between the agents of the session: a lane for what others noted
     there since this one last spoke, before all that depend on the query. It takes the place of a design's session lane.
     """
-    shares = (profile.shares if profile else {}) if wish.shares is None else wish.shares
-    if not isinstance(shares, Mapping):
-        raise Invalid(f"shares are numbers by lane, such as {{'project': 0.5}}, not {quoted(shares)}")
+    asked = profile if wish.shares is None else Profile("shares", shares=wish.shares)
+    shares = asked.shares if asked else {}
     names, families = [lane.name for lane in design.lanes], {family_of(scope) for scope in scopes}
     for name, share in shares.items():
         checks.one_of(name, "a lane with a share", names)
@@ -198,7 +154,7 @@ def _lanes(
 
 def context(prompt: "Prompt", recall: Recaller, keep: Keep, digest: render.Digest) -> Context:
     """The context for this prompt. Failures are reported in `empty_because`; only wrong arguments are raised. A receipt with
-    the exact text and the memories shown is logged before the caller gets them."""
+    everything needed to show it again is logged before the caller gets it."""
     if prompt.inject == "pull" or prompt.wish.profile == NONE:
         return Context("", budget=prompt.total, empty_because=PULLED if prompt.inject == "pull" else UNWANTED)
     try:
@@ -210,13 +166,29 @@ def context(prompt: "Prompt", recall: Recaller, keep: Keep, digest: render.Diges
         for a, b in prompt.contradictions if made.items else ():  # a reported contradiction names both sides
             shown = {a.id: 0.0, b.id: 0.0} | shown
         answer = Recall(prompt.wish.query, made.items, made.empty_because, (), prompt.scopes, made.receipt)
-        log_entry = rendered(made, {id: item.lane for id, item in prompt.items.items()})
-        keep(answer, (time.perf_counter() - started) * 1000, tuple(shown.items()), log_entry)
+        receipt = {name: getattr(made, name) for name in KEPT} | {
+            "items": [[hit.record.id, prompt.items[hit.record.id].lane] for hit in made.items],
+        }
+        keep(answer, (time.perf_counter() - started) * 1000, tuple(shown.items()), receipt)
         return made
     except (Invalid, OutOfScope):
         raise
     except Exception as problem:  # a turn without memory is better than no turn
         return Context("", budget=prompt.total, empty_because=_failure(problem))
+
+
+def shown_again(line: Receipt, store: Store, where: Where) -> Context:
+    """The context of a receipt: the exact text that went into the prompt, with its memories as they are now."""
+    scores, kept = dict(line.shown), line.rendered
+    ids = list(scores) if kept is None else [id for id, _ in kept["items"]]
+    items = tuple(Hit(record, scores.get(record.id, 0.0)) for record in store.get(ids, where))
+    if kept is None:
+        because = "that was a recall; nothing was put into a prompt"
+        return Context("", items, receipt=line.id, empty_because=because)
+    made = Context(
+        **{name: kept[name] for name in KEPT}, items=items, receipt=line.id, empty_because=line.empty_because
+    )
+    return replace(made, left_out=tuple(made.left_out))
 
 
 def _failure(problem: Exception) -> str:
@@ -226,30 +198,52 @@ def _failure(problem: Exception) -> str:
     return f"memory failed, and the prompt goes on without it: {what}"
 
 
-@dataclass(slots=True)
 class Prompt:
-    """One prompt: the wish with its arguments checked and completed by the design, and the candidates found for it."""
+    """One prompt: the wish with its arguments checked and completed by the design, and the candidates found for it.
 
-    wish: Wish
-    design: Design
-    who: Access
-    tools: Tools
-    now: datetime
-    total: int  # tokens
-    style: render.Style
-    mode: Mode
-    profile: Profile | None
-    inject: str
-    scopes: tuple[str, ...]
-    lanes: tuple[Lane, ...]
-    fingerprint: Mapping[str, Any]
-    limit: int  # hits of one recall
-    hurried: bool
-    items: dict[str, Item] = field(default_factory=dict)  # the candidates by id; those of one lane are best first
-    contradictions: Sequence[tuple[Record, Record]] = ()
-    shown_weight: float = 0.0  # of hits that the prompt has already: what stands beside them must add enough too
-    empty_because: str = NO_MATCH
-    skipped: list[str] = field(default_factory=list)  # what there was no time for, and what was not worth its tokens
+    `most` is the budget chosen for the project; a profile's own replaces it, and the caller's replaces both.
+    """
+
+    def __init__(
+        self, wish: Wish, design: Design, most: int | None, scopes: tuple[str, ...], who: Access, tools: Tools
+    ) -> None:
+        self.wish, self.design, self.scopes, self.who, self.tools = wish, design, scopes, who, tools
+        mode = design.compression.mode if wish.mode is None else wish.mode
+        role = NONE if wish.profile is None else wish.profile
+        self.profile = (
+            role if isinstance(role, Profile) else PROFILES.get(checks.one_of(role, "profile", (*PROFILES, NONE)))
+        )
+        self.mode = MODES[checks.one_of(mode, "mode", tuple(MODES))]
+        self.inject = checks.one_of(design.inject if wish.inject is None else wish.inject, "inject", get_args(Inject))
+        client = "plain" if wish.client is None else CLIENTS[checks.one_of(wish.client, "client", tuple(CLIENTS))]
+        self.style = STYLES[checks.one_of(client if wish.style is None else wish.style, "style", tuple(STYLES))]
+        self.lanes, self.now = _lanes(wish, design, scopes, self.profile, self.inject), tools.clock()
+        most = most if self.profile is None or self.profile.tokens is None else self.profile.tokens
+        usual = design.budget if most is None else replace(design.budget, tokens=most, most=most)
+        total = lanes.total(wish.budget, wish.remaining, wish.window, wish.reserve, usual)
+        limit = usual.hits or max(FEWEST_HITS, min(MOST_HITS, total // USUAL))  # as many as the tokens may hold
+        limit = limit if wish.limit is None else checks.whole(wish.limit, "limit", 1, MOST_HITS)
+        self.limit = limit  # hits of one recall
+        self.total = lanes.part(self.mode.share, total)  # tokens
+
+        self.items = dict[str, Item]()  # the candidates by id; those of one lane are best first
+        self.contradictions: Sequence[tuple[Record, Record]] = ()
+        self.shown_weight = 0.0  # of hits that the prompt has already: what stands beside them must add enough too
+        self.empty_because = NO_MATCH
+        self.skipped = list[str]()  # what there was no time for, and what was not worth its tokens
+
+    @property
+    def fingerprint(self) -> Mapping[str, Any]:
+        """What kind of prompt it is, without its words. Prompts with the same hash can be compared by their outcomes."""
+        wish = self.wish
+        asked = wish.where.get("tags") if isinstance(wish.where, Mapping) else None
+        tags = {tag for tag in strings_in(asked) if not tag.startswith("$")}  # not the operators
+        facts = {
+            "design": self.design.name, "task": wish.task, "files": list(wish.files), "kinds": list(wish.kinds or ()),
+            "mode": self.mode.name, "tags": sorted(tags),
+            "profile": self.profile.name if self.profile else None, "words": len(query_terms(wish.query)),
+        }  # fmt: skip
+        return facts | {"hash": hashlib.blake2b(json.dumps(facts).encode(), digest_size=8).hexdigest()}
 
     def collect(self, recall: Recaller) -> None:
         """Steady lanes first, then the last turns, then what matches the query: families with a lane of their own before
@@ -277,7 +271,7 @@ class Prompt:
             self.drop_repetitions()
         self.date_pairs()
         self.add_contradictions()
-        self.compress()
+        self.shorten()
 
     def assemble(self, digest: render.Digest) -> Context:
         """The context, without its receipt. A counter may charge more for the whole than for its parts. Then the weakest
@@ -287,19 +281,17 @@ class Prompt:
             return Context("", budget=self.total, empty_because=self.empty_because, skipped=tuple(self.skipped))
         room = max(0, self.total - render.frame_cost(style, list(self.items.values()), count))
         self.fit_latest_summary(room)
-        written = {id: style.item(item) for id, item in self.items.items()}
-        costs = {id: count(text) for id, text in written.items()}
-        told = list(self.contradictions)
-        reserved = sum(count(style.note(render.warning(a, b))) for a, b in told)
+        costs = {id: count(style.item(item)) for id, item in self.items.items()}
+        reserved = sum(count(style.note(render.warning(a, b))) for a, b in self.contradictions)
         items, spent = lanes.pack(room, reserved, self.lanes, list(self.items.values()), costs)
-
         steady = [item for item in items if item.lane in STEADY]
         loose = [item for item in items if item.lane not in STEADY]
-        loose.sort(key=lambda item: (item.protected, item.weight), reverse=True)  # protected items are dropped last
+        loose.sort(key=lambda item: (item.lane == LAST_TURNS, item.weight), reverse=True)  # turns are dropped last
+        told = list(self.contradictions)
         while True:
             shown = {item.record.id for item in (*steady, *loose)}
             told = [(a, b) for a, b in told if shown & {a.id, b.id}]
-            text, stable, order = render.page(style, steady, loose, told, digest, lambda item: written[item.record.id])
+            text, stable, order = render.page(style, steady, loose, told, digest)
             if (tokens := count(text) if text else 0) <= self.total:
                 break
             (loose or told or steady).pop()
@@ -319,7 +311,7 @@ class Prompt:
     @property
     def loose(self) -> list[Item]:
         """What depends on the query, without the turns."""
-        return [item for item in self.items.values() if item.lane not in STEADY and not item.protected]
+        return [item for item in self.items.values() if item.lane not in (*STEADY, LAST_TURNS)]
 
     def add(self, lane: str, hits: Iterable[Hit], best: float | None = None) -> None:
         """Fills a lane with the hits that no lane has yet, in the order in which they enter. With the `best` score of a family
@@ -338,23 +330,9 @@ class Prompt:
     def _is_new(self, record: Record) -> bool:
         return record.id not in self.items and not self.wish.shown(record)
 
-    def _item(self, lane: str, hit: Hit, weight: float, protected: bool = False) -> Item:
-        """The item of a hit, as long as the mode and the compression allow. A piece of a document may be longer than the
-        whole budget."""
-        record, most, short = hit.record, self.mode.longest, MODES["cheap"].longest or 0
-        if most is not None and record.kind == "document":
-            most = min(most, max(short, PIECE * self.total))
-        if (ratio := self.design.compression.ratio) is not None:
-            part = max(short, lanes.part(ratio, len(record.text)))
-            most = part if most is None else min(most, part)
-        when = None if lane in STEADY else render.when_of(record, self.now)
-        return Item(hit, lane, self._body(record, lane, most), when, weight, protected)
-
-    def _body(self, record: Record, lane: str, longest: int | None) -> str:
-        """The text to show. In a steady lane it does not depend on the query."""
-        if longest is None or len(record.text) <= longest or lane in STEADY:
-            return render.body_of(record, longest)
-        return render.body_of(record, longest, [term for term in query_terms(self.wish.query) if len(term) > 2])
+    def _item(self, lane: str, hit: Hit, weight: float) -> Item:
+        """The item of a hit; it gets its text at the end, from `shorten`."""
+        return Item(hit, lane, "", None if lane in STEADY else render.when_of(hit.record, self.now), weight)
 
     # ------------------------------------------------------------ what does not depend on the query
 
@@ -378,12 +356,11 @@ class Prompt:
 
     def _current(self, records: Sequence[Record]) -> list[Record]:
         """Those that no newer active memory contradicts or may replace."""
-        there = {record.id: record for record in records}
-        links = self.tools.store.links(Where(self.who).also("state", "eq", "active"), list(there)) if there else []
-        pairs = [{link.a, link.b} for link in links if link.kind == "contradicts" or link.evidence == NEWER]
-        outside = [id for pair in pairs for id in pair - there.keys()]
-        known = there | {r.id: r for r in (self.tools.store.get(outside, Where(self.who)) if outside else ())}
-        both = [sorted((known[id] for id in pair), key=stated_key) for pair in pairs if pair <= known.keys()]
+        active = Where(self.who).also("state", "eq", "active")
+        links = self.tools.store.links(active, [record.id for record in records]) if records else []
+        pairs = [(link.a, link.b) for link in links if link.kind == "contradicts" or link.evidence == NEWER]
+        ends = {record.id: record for record in self.tools.store.get(list(set(chain(*pairs))), Where(self.who))}
+        both = [sorted((ends[a], ends[b]), key=stated_key) for a, b in pairs if a in ends and b in ends]
         outdated = {older.id for older, newer in both if vouched_for(newer) >= vouched_for(older) and not older.pinned}
         return [record for record in records if record.id not in outdated]
 
@@ -411,7 +388,7 @@ class Prompt:
         system = find(turns.also("role", "eq", "system").also("trust", "ne", "low"), Order("number", ascending=True), 1)
         both = {record.id: record for record in (*system, *find(turns, Order("number"), most))}
         for place, record in enumerate(both[id] for id in both if id not in self.items):
-            self.items[record.id] = self._item("turns", Hit(record, 1.0, {"protected": 1.0}), -place, protected=True)
+            self.items[record.id] = self._item(LAST_TURNS, Hit(record, 1.0, {"protected": 1.0}), -place)
 
     def notes_of_others(self) -> list[Hit]:
         """What other agents and the user noted in the session since this agent last spoke there, the latest first. There are
@@ -419,13 +396,11 @@ class Prompt:
         wish, scope, find = self.wish, f"session/{self.wish.session}", self.tools.store.find
         if scope not in self.scopes:
             return []
-        last = next(
-            (turn.number for turn in find(self._turns().also("agent", "eq", wish.agent), Order("number"), 1)), 0
-        )
-        notes = self._where([scope]).also("home", "eq", self.who.home)
-        found = find(notes.also("number", "gt", last).also("agent", "ne", wish.agent), Order("number"), MOST_NOTES)
-        found = [each for each in found if each.provenance.agent is not None or each.origin == "user"]
-        others = [each for each in found if self.tools.kinds[each.kind].recalled]
+        spoken = find(self._turns().also("agent", "eq", wish.agent), Order("number"), 1)
+        notes = self._where([scope], any_kind=False).also("home", "eq", self.who.home).also("agent", "ne", wish.agent)
+        notes = notes.also("number", "gt", spoken[0].number) if spoken else notes
+        found = find(notes, Order("number"), MOST_NOTES)
+        others = [each for each in found if each.provenance.agent is not None or each.origin == "user"]
         return [Hit(record, 1.0 - place / len(others), {BRIDGE: 1.0}) for place, record in enumerate(others)]
 
     # ------------------------------------------------------------ what matches the query
@@ -467,7 +442,7 @@ class Prompt:
 
     def _has_time(self, what: str) -> bool:
         """Whether there is time for this; if not, it is reported as skipped."""
-        if self.hurried or self.tools.over():
+        if self.tools.over():
             self.skipped.append(what)
             return False
         return True
@@ -477,41 +452,38 @@ class Prompt:
         it. Facts come before summaries, and a summary stays only with a word of the query that no fact has: it mentions much,
         and what says it is shorter. Pins and memories brought up by triggers always stay."""
         facts_first = lane.name == "recall"
-        items = [item for item in self.items.values() if item.lane == lane.name]
-        items.sort(key=lambda item: facts_first and item.record.kind in COURSES)
+
+        def is_summary(item: Item) -> bool:
+            return facts_first and item.record.kind in COURSES
+
+        items = sorted((item for item in self.items.values() if item.lane == lane.name), key=is_summary)
         self.items = {id: item for id, item in self.items.items() if item.lane != lane.name}
-        asked, lost, words_of_facts = set(query_terms(self.wish.query)), list[int](), set[str]()
-        above, lowest = self.shown_weight if facts_first else 0.0, None
+        above, lost, facts = self.shown_weight if facts_first else 0.0, 0, list[Item]()
         for item in items:
-            is_summary = facts_first and item.record.kind in COURSES
-            words = asked & set(terms(item.record.text)) if facts_first else asked
             enough = item.weight >= lane.of_above * above
-            if is_summary and lowest is not None:
-                enough = enough and not words <= words_of_facts
-                item = replace(item, weight=min(item.weight, lowest))
+            if facts and is_summary(item):
+                words = set(query_terms(self.wish.query)) & set(terms(item.record.text))
+                enough = enough and not words <= {word for fact in facts for word in terms(fact.record.text)}
+                item = replace(item, weight=min(item.weight, facts[-1].weight))
             always = held_up(item.record) or FIRED in item.hit.why
-            if always or enough:
-                self.items[item.record.id] = item
-            else:
-                lost.append(item.record.number)
-            if enough and not always:
-                above += item.weight
-            if enough and not is_summary:
-                lowest, words_of_facts = item.weight, words_of_facts | words
+            if not always and not enough:
+                lost += 1
+                continue
+            self.items[item.record.id] = item
+            above += 0.0 if always else item.weight
+            if enough and not is_summary(item):
+                facts.append(item)
         if lost:
-            listed, more = ", ".join(f"[{number}]" for number in lost[:5]), len(lost) - 5
-            listed += f" and {more} more" if more > 0 else ""
-            self.skipped.append(f"{lane.name}: {listed} would add too little; min_relevance=0 shows them")
+            self.skipped.append(f"{lane.name}: {lost} would add too little; min_relevance=0 shows them")
 
     def _held(self, scopes: Sequence[str], order: str) -> list[Hit]:
         """The most important or the latest memories of these scopes, whatever the query, as many as the tokens may hold.
         Unverified ones are included only in a task or a session, where they were said for it."""
-        most = max(FEWEST_HITS, min(MOST_HITS, self.total // LEAST))
-        own = [scope for scope in scopes if family_of(scope) in OWN]
-        others = [scope for scope in scopes if scope not in own]
-        found = self._find(self._where(own), order, most) if own else []
-        if others:
-            found += self._find(self._where(others, any_kind=False).also("verified", "eq", True), order, most)
+        most, found = max(FEWEST_HITS, min(MOST_HITS, self.total // LEAST)), list[Record]()
+        for scope in scopes:
+            own = family_of(scope) in OWN
+            where = self._where([scope], any_kind=own)
+            found += self._find(where if own else where.also("verified", "eq", True), order, most)
         return [Hit(record, 0.0, {family_of(record.scope): 1.0}) for record in found]
 
     # ------------------------------------------------------------ filters
@@ -523,8 +495,8 @@ class Prompt:
         where = where if where.speaks_of("state") else where.also("state", "eq", "active")
         if self.wish.kinds is not None:
             return where.also("kind", "in", tuple(self.wish.kinds))
-        for kind in self.tools.kinds.values():
-            where = where if any_kind or kind.recalled else where.also("kind", "ne", kind.name)
+        for kind in () if any_kind else self.tools.kinds.values():
+            where = where if kind.recalled else where.also("kind", "ne", kind.name)
         return where
 
     def _find(self, where: Where, order: str, most: int) -> list[Record]:
@@ -557,7 +529,7 @@ class Prompt:
 
     def add_contradictions(self) -> None:
         """Reports open contradictions among the candidates, two at most. The other side of one becomes a candidate right after
-        its partner; if that is in a steady lane, first in the last loose lane."""
+        its partner; if that is in a steady lane, it is first in the last loose lane."""
         places = {id: place for place, id in enumerate(self.items)}
         links = self.tools.store.links(Where(self.who), list(places)) if self.loose else []
         pairs = [(link.a, link.b) for link in links if link.kind == "contradicts"]
@@ -569,31 +541,35 @@ class Prompt:
         self.contradictions = [(valid[a], valid[b]) for a, b in pairs if a in valid and b in valid][:2]
         loose = [lane.name for lane in self.lanes if lane.name not in STEADY]
         for a, b in self.contradictions:
-            partner = self.items.get(a.id) or self.items[b.id]
-            for record in (a, b):
-                if self._is_new(record):
-                    lane, items = partner.lane if partner.lane in loose else loose[-1], list(self.items.values())
-                    other = self._item(lane, Hit(record, partner.hit.score, {"contradicts": 1.0}), partner.weight)
-                    items.insert(items.index(partner) + 1 if lane == partner.lane else 0, other)
-                    self.items = {item.record.id: item for item in items}
+            partner, record = (self.items[a.id], b) if a.id in self.items else (self.items[b.id], a)
+            if self._is_new(record):
+                lane, items = partner.lane if partner.lane in loose else loose[-1], list(self.items.values())
+                other = self._item(lane, Hit(record, partner.hit.score, {"contradicts": 1.0}), partner.weight)
+                items.insert(items.index(partner) + 1, other)
+                self.items = {item.record.id: item for item in items}
 
-    def compress(self) -> None:
-        """Applies the design's compression: the strongest memories, at the beginning and the end, are shown whole, and those
-        between short."""
-        compression, ranked = self.design.compression, sorted(self.loose, key=lambda item: -item.weight)
+    def shorten(self) -> None:
+        """Gives each memory its text, as long as the mode, the design's compression and half of the budget allow. The strongest,
+        at the beginning and the end, are shown whole if there is room, and those between short if the design says so. In a
+        steady lane the text does not depend on the query."""
+        compression, short = self.design.compression, MODES["cheap"].longest or 0
+        ranked = [item.record.id for item in sorted(self.loose, key=lambda item: -item.weight)]
         ends = 2 * compression.head_tail_preserve
-        if len(ranked) <= ends:
-            return
-        for place, item in enumerate(ranked):
-            record, longest = item.record, None if place < ends else MODES["cheap"].longest
-            fits = len(record.text) * ends <= WHOLE * self.total
-            if fits if place < ends else compression.middle_compress:
-                self.items[record.id] = replace(item, body=self._body(record, item.lane, longest))
+        whole, middle = set(ranked[:ends]), set(ranked[ends:] if compression.middle_compress else ())
+        words = [term for term in query_terms(self.wish.query) if len(term) > 2]
+        for id, item in self.items.items():
+            size, longest = len(item.record.text), max(short, PIECE * self.total)
+            longest = longest if self.mode.longest is None else min(longest, self.mode.longest)
+            if compression.ratio is not None:
+                longest = min(longest, max(short, lanes.part(compression.ratio, size)))
+            most = None if id in whole and size * ends <= WHOLE * self.total else short if id in middle else longest
+            asked = () if item.lane in STEADY else words
+            self.items[id] = replace(item, body=render.body_of(item.record, most, asked))
 
 
 def _progress(summary: str) -> str:
     """The lines of a summary that say where work stands, if there are any: what its user asked for then is over, and what they
-    stated is a memory of its own."""
+    stated is a memory of its own. With all lines a start costs 175 tokens more, and no more of them are needed."""
     if "- user:" not in summary:
         return summary
     lines = [line for line in summary.split("\n") if not line.lstrip().startswith("- user:")]

@@ -8,13 +8,14 @@ other lanes, or half of it if those are more. A memory that does not fit is left
 still enter. All numbers are whole tokens.
 """
 
-from collections.abc import Collection, Mapping, Sequence
+from collections import Counter
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from memorist import checks
 from memorist.design import PINNED, STEADY, Budget, Lane
 from memorist.errors import Invalid
-from memorist.prompt.render import Item
+from memorist.prompt.render import LAST_TURNS, Item
 
 MOST_TOKENS = 10_000_000  # upper limit of a budget
 MILLIONTHS = 1_000_000  # the unit of shares: 0.65 of 1840 is exactly 1196
@@ -53,75 +54,54 @@ def quotas(total: int, lanes: Sequence[Lane], fixed: Mapping[str, int] | None = 
     for lane in lanes:
         if lane.name not in given:
             wanted = max(lane.floor, part(lane.share, total if lane.of == "total" else max(0, total - before)))
-            given[lane.name] = min(max(0, total - sum(given.values())), _capped(lane, wanted))
+            wanted = wanted if lane.ceiling is None else min(wanted, lane.ceiling)
+            given[lane.name] = min(max(0, total - sum(given.values())), wanted)
         before += given[lane.name]
     return tuple(given[lane.name] for lane in lanes)
 
 
-def allot(total: int, lanes: Sequence[Lane], wanted: Sequence[int], steady: Collection[str] = ()) -> tuple[int, ...]:
-    """The tokens granted to each lane, given what each wants. Steady lanes come first and never depend on what the others want;
-    the floors of the others count even if unused, because the steady part must not change with the query."""
-    wants = {lane.name: _capped(lane, want) for lane, want in zip(lanes, wanted, strict=True)}
-    own = dict(zip(wants, quotas(total, lanes), strict=True))
-    first = {name: min(wants[name], own[name]) for name in wants if name in steady}
-    free = total - min(total // 2, sum(lane.floor for lane in lanes if lane.name not in steady))
-    guaranteed = sum(own[name] for name in first)
-    for name in sorted(first, key=lambda name: name != PINNED):
-        room = free if name == PINNED else min(free, guaranteed)
-        first[name] += max(0, min(wants[name] - first[name], room - sum(first.values())))
-
-    granted = first | {
-        name: min(wants[name], quota)
-        for name, quota in zip(wants, quotas(total, lanes, first), strict=True)
-        if name not in first
-    }
-    spare = total - sum(granted.values())
-    for name in (name for name in wants if name not in first):
-        more = min(spare, wants[name] - granted[name])
-        granted[name] += more
-        spare -= more
-    return tuple(granted[name] for name in wants)
-
-
-def _capped(lane: Lane, tokens: int) -> int:
-    return tokens if lane.ceiling is None else min(tokens, lane.ceiling)
-
-
 def pack(
-    room: int,
-    reserved: int,
-    lanes: Sequence[Lane],
-    items: Sequence[Item],
-    costs: Mapping[str, int],
-) -> tuple[tuple[Item, ...], Mapping[str, Mapping[str, int]]]:
-    """The items that fit, and what each lane wanted and spent. Each lane is filled up to its grant; the rest goes to any items
-    that still fit. Steady lanes come first, and neither protected items nor the tokens `reserved` for contradictions reduce
-    them. If not all protected items fit, the first ones are kept. Pins that do not fit their lane come last, if room is left."""
-    kept: dict[str, Item] = {}
-    found = {lane.name: [item for item in items if item.lane == lane.name] for lane in lanes}
-    spent = {lane.name: 0 for lane in lanes}
+    room: int, reserved: int, lanes: Sequence[Lane], items: Sequence[Item], costs: Mapping[str, int]
+) -> tuple[list[Item], Mapping[str, Mapping[str, int]]]:
+    """The items that fit, in their order, and what each lane was guaranteed, wanted and spent.
 
-    def fill(items: Sequence[Item], tokens: int) -> int:
-        """Packs every item that still fits into these tokens; returns what they took."""
-        left = tokens
-        for item in items:
-            if item.record.id not in kept and costs[item.record.id] <= left:
-                left -= costs[item.record.id]
-                kept[item.record.id] = item
-        return tokens - left
+    Steady lanes never depend on what the others want. The floors of those count even if unused, because the steady part must
+    not change with the query, and the tokens `reserved` for contradictions do not reduce it. The last turns come next; if not
+    all fit, the first ones are kept. Pins that do not fit their lane come last, if room is left.
+    """
+    kept, spent, left = set[str](), Counter[str](), room
+    quota = dict(zip((lane.name for lane in lanes), quotas(room, lanes), strict=True))
+    most = {lane.name: room if lane.ceiling is None else lane.ceiling for lane in lanes}
+    steady, loose = ([name for name in quota if (name in STEADY) is first] for first in (True, False))
 
-    wanted = [sum(costs[item.record.id] for item in found[lane.name]) for lane in lanes]
-    granted = dict(zip(spent, allot(room, lanes, wanted, STEADY), strict=True))
-    for name in (name for name in spent if name in STEADY):
-        spent[name] = fill(found[name], granted[name])
-    left = max(0, room - reserved - sum(spent.values()))
-    left -= fill([item for item in items if item.protected], left)
-    loose = [lane for lane in lanes if lane.name not in STEADY]
-    limits = [*((lane.name, granted[lane.name]) for lane in loose), *((lane.name, lane.ceiling) for lane in loose)]
-    for name, most in limits:  # first each lane's own tokens, then what is left
-        took = fill(found[name], left if most is None else max(0, min(left, most - spent[name])))
-        spent[name] += took
-        left -= took
-    fill([replace(item, lane="") for item in found.get(PINNED, ())], left)
-    table = zip(spent, quotas(room, lanes), wanted, strict=True)
-    return tuple(kept.values()), {n: {"quota": quota, "wanted": want, "spent": spent[n]} for n, quota, want in table}
+    def fill(name: str, tokens: int, some: Sequence[Item] = items) -> None:
+        """Packs the items of a lane that still fit, until it has spent these tokens."""
+        nonlocal left
+        for item in some:
+            id, cost = item.record.id, costs[item.record.id]
+            if item.lane == name and id not in kept and cost <= min(left, tokens - spent[name]):
+                kept.add(id)
+                spent[name] += cost
+                left -= cost
+
+    for name in steady:
+        fill(name, quota[name])
+    free = room - min(room // 2, sum(lane.floor for lane in lanes if lane.name in loose))
+    for name in sorted(steady, key=lambda name: name != PINNED):  # then what the other steady lanes leave of theirs
+        until = free if name == PINNED else min(free, sum(quota[each] for each in steady))
+        fill(name, min(most[name], spent[name] + until - spent.total()))
+    left = max(0, left - reserved)
+    fill(LAST_TURNS, left)
+    shares = dict(zip(quota, quotas(room, lanes, {name: spent[name] for name in steady}), strict=True))
+    for name in loose:
+        fill(name, shares[name])
+    for name in loose:
+        fill(name, most[name])
+    late = [replace(item, lane="") for item in items if item.lane == PINNED and item.record.id not in kept]
+    in_order = [item for item in items if item.record.id in kept]
+    fill("", left, late)
+    wanted = Counter[str]()
+    for item in items:
+        wanted[item.lane] += costs[item.record.id]
+    table = {name: {"quota": quota[name], "wanted": wanted[name], "spent": spent[name]} for name in quota}
+    return [*in_order, *(item for item in late if item.record.id in kept)], table

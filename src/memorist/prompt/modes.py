@@ -50,19 +50,18 @@ class Profile:
     tokens: int | None = bounded(1, LARGEST_PROMPT, None)  # its own budget, unless the caller gives one
     kinds: Mapping[str, float] = field(default_factory=dict)  # factors, 0.5 to 2
     tags: Sequence[str] = ("bug_root_cause", "design_constraint")
-    turns: int = bounded(
-        0, 1000, TURNS
-    )  # last turns of the session; they and the system turn come before anything else
+    turns: int = bounded(0, 1000, TURNS)  # last turns of the session, shown before anything else
     shares: Mapping[str, float] = field(default_factory=dict)  # of the budget, by lane; else the design's
     sources: Mapping[str, Sequence[str]] = field(default_factory=dict)  # families it reads, with any-of tags; none: all
 
     def __post_init__(self) -> None:
         verify(self)
         checks.labels(self.tags, "tags")
-        examples = {"kinds": {"decision": 1.25}, "shares": {"project": 0.5}, "sources": {"user": ["api"]}}
-        for name, example in examples.items():
+        for name in ("kinds", "shares", "sources"):
             if not isinstance(given := getattr(self, name), Mapping):
-                raise Invalid(f"{name} must be a dict such as {example}, not {quoted(given)}")
+                raise Invalid(
+                    f"{name} must be a dict, such as Profile('mine', shares={{'project': 0.5}}), not {quoted(given)}"
+                )
         for kind, factor in self.kinds.items():
             checks.number(factor, f"the factor of {quoted(kind)}", 0.5, 2)
         for family, tags in self.sources.items():
@@ -87,13 +86,6 @@ PROFILES: Mapping[str, Profile] = {
         Profile("global", policy="recency", tokens=8000, tags=()),
     )
 }
-
-
-def profile_named(name: object) -> Profile | None:
-    """The profile with this name, or the caller's own; None if none is given, and for `none`."""
-    if name is None or name == NONE:
-        return None
-    return name if isinstance(name, Profile) else PROFILES[checks.one_of(name, "profile", (*PROFILES, NONE))]
 
 
 def weighed(

@@ -23,7 +23,7 @@ from memorist import checks
 from memorist.access import Access
 from memorist.errors import Invalid, Refused
 from memorist.models.embed import Embedder
-from memorist.prompt.context import Wish, among
+from memorist.prompt.context import Wish
 from memorist.prompt.modes import Profile
 from memorist.records import Context, Hit, Record
 from memorist.remember.changes import Caller
@@ -268,14 +268,15 @@ def _found(memory: "Host", name: Name, behind: Behind, looking: Looking) -> Cont
 def _fresh(memory: "Host", name: Name, behind: Behind, looking: Looking) -> Context:
     """What matters, without anything that the session already knows."""
     by, made = memory._caller, Context("")
-    own = _kept_in(name, by)
+    known = own = _kept_in(name, by)
     wish = Wish(
-        str(looking.text), user=name.user, session=name.id, budget=looking.budget, profile=NO_TURNS, where=not_of(name)
-    )
+        str(looking.text), user=name.user, session=name.id, budget=looking.budget, profile=NO_TURNS, where=not_of(name),
+        shown=lambda record: record.id in known,
+    )  # fmt: skip
     for _ in range(LOOKS):
         with behind.lock:
-            known = behind.known(by.now())
-        made = memory._context(replace(wish, shown=among(known | own)))
+            known = own | behind.known(by.now())
+        made = memory._context(wish)
         with behind.lock:
             if not {hit.record.id for hit in made.items} & behind.known(by.now()):
                 break

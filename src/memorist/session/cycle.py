@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from memorist import checks
 from memorist.errors import Conflict, MemoristError
-from memorist.prompt.context import Wish, among
+from memorist.prompt.context import Wish
 from memorist.prompt.render import boxed
 from memorist.records import Context, Draft, Outcome, Record
 from memorist.remember import gate
@@ -146,9 +146,10 @@ class Cycle:
 
     def _remembered(self, query: str, panes: Sequence[Pane], edges: Bounds) -> Context:
         """Memory for the room that is left, without what the window already shows."""
-        shown = among({pane.id for pane in panes if pane.id})
+        ids = {pane.id for pane in panes}
         name, agent = self._name, self._session.agent
-        wish = Wish(query, user=name.user, session=name.id, agent=agent, profile=behind.NO_TURNS, shown=shown)
+        wish = Wish(query, user=name.user, session=name.id, agent=agent, profile=behind.NO_TURNS)
+        wish = replace(wish, shown=lambda record: record.id in ids)
         room = max(0, edges.compact - _tokens(panes))
         made = self._memory._context(replace(wish, where={"data.covers": None}, remaining=room))
         behind.shown(self._memory, name, made.items)
