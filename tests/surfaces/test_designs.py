@@ -11,8 +11,9 @@ from memorist import Memory
 from memorist.design import Design
 from memorist.designs import BALANCED, DESIGNS, HEBBIAN, find, own
 from memorist.errors import Invalid
-from memorist.recall.stages.keep import Abstain, DropUnlikely, DropWeak
+from memorist.recall.stages.keep import DropUnlikely, DropWeak
 from memorist.recall.stages.weigh import Weigh, WeighByVotes
+from memorist.recall.weights import weights
 from memorist.surfaces import settings
 from memorist.surfaces.settings import ALIASES, TUNING
 from memorist.upkeep.retain import MEGABYTE, Prune
@@ -120,7 +121,7 @@ STAGES = 'stages = ["understand", "words", "believed", "weigh", "keep_best"]\n'
         ('base = "hebbian"\nstages = ["understand", "words", "keep_best", "believed"]', "end with keep_best"),
         (
             'base = "hebbian"\nstages = ["understand", "votes", "words", "believed", "keep_best"]',
-            "votes is before words, where nothing is found yet.*Before it may come understand, recognise, learnt, aliases, widen",
+            "votes is before words, where nothing is found yet.*Before it may come understand, recognise, learnt, widen",
         ),
         (
             'base = "balanced"\nstages = ["understand", "gather", "spread", "blend", "believed", "keep_best"]',
@@ -450,7 +451,7 @@ def test_the_page_names_every_stage_job_and_setting() -> None:
 
 
 def test_the_page_tells_the_bounds_of_the_default_design() -> None:
-    [below] = [stage.below for stage in BALANCED.recall if isinstance(stage, Abstain)]
+    below = weights()["bar"]["memories"]
     [cut] = [stage for stage in BALANCED.recall if isinstance(stage, DropUnlikely)]
     assert (
         f"a chance under {below}" in PAGE and f"a relevance under {cut.below}, or log-odds {cut.behind} behind" in PAGE

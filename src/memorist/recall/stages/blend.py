@@ -46,7 +46,6 @@ class Blend:
             scores.look_closer(more)
             more = _with_answers(more, scores, lost, search, tools)
             if not end:
-                scores.put_summaries_last(more)
                 scores.settle(more)
             records |= {record.number: record for record in more}
             held = sum(not_believed(record, search, tools) is None for record in records.values())

@@ -141,33 +141,16 @@ def _vague() -> frozenset[str]:
 # ---------------------------------------------------------------- what may answer it
 
 
-@dataclass(frozen=True, slots=True)
-class Reading:
-    """The query as seen by one generation: its vector, and the ordinary similarity on these shelves."""
-
-    generation: int
-    vector: "Floats"
-    mean: float
-    spread: float
-
-    @classmethod
-    def of(cls, generation: int, vector: "Floats", near: Near) -> "Reading":
-        """Takes mean and spread from the shelves' own similarities, leaning on the usual ones where there are few rows."""
-        rows = near.rows + USUAL_ROWS
-        mean = (near.rows * near.mean + USUAL_ROWS * USUAL_MEAN) / rows
-        variance = (near.rows * near.spread**2 + USUAL_ROWS * USUAL_SPREAD**2) / rows
-        return cls(generation, vector, mean, max(LEAST_SPREAD, math.sqrt(variance)))
-
-    def add_to(self, meant: dict[int, tuple[float, float]], cosines: Iterable[tuple[int, float]]) -> None:
-        """Adds each cosine, and the same on the common scale: how many standard deviations it lies above the ordinary, so that
-        words and models can be added. It is bounded, because on a shelf of similar texts a different one would be dozens of
-        deviations away. A text that the model cannot read has no direction; its cosine is exactly 0 and says nothing. If two
-        generations know a record, the first one added counts, which is the newer."""
-        mean, spread = self.mean, self.spread
-        for number, cosine in cosines:
-            if cosine and number not in meant:
-                scaled = (cosine - mean) / spread
-                meant[number] = cosine, MOST_ABOVE if scaled > MOST_ABOVE else max(MOST_BELOW, scaled)
+def _scaled(cosines: Iterable[tuple[int, float]], near: Near) -> dict[int, tuple[float, float]]:
+    """Each cosine, and the same on the common scale: how many standard deviations it lies above the ordinary on these shelves,
+    so that words and models can be added. Small shelves lean on the usual mean and spread. It is bounded, because on a shelf of
+    similar texts a different one would be dozens of deviations away. A text that the model cannot read has no direction; its
+    cosine is exactly 0 and says nothing."""
+    rows = near.rows + USUAL_ROWS
+    mean = (near.rows * near.mean + USUAL_ROWS * USUAL_MEAN) / rows
+    spread = math.sqrt((near.rows * near.spread**2 + USUAL_ROWS * USUAL_SPREAD**2) / rows)
+    spread = max(LEAST_SPREAD, spread)
+    return {n: (each, max(MOST_BELOW, min(MOST_ABOVE, (each - mean) / spread))) for n, each in cosines if each}
 
 
 @dataclass(frozen=True, slots=True)
@@ -183,7 +166,7 @@ class Gather:
     def __call__(self, search: Search, tools: Tools) -> Search:
         store, shelves, where = tools.store, search.shelves, search.where
         most = 2 * search.limit if search.limit > EVERY else 0
-        found, nearly, readings = Found(), Found(), list[Reading]()
+        found, nearly, readings = Found(), Found(), list[tuple[int, "Floats", Near]]()
         words = dict[int, float]()  # the share of the query that each record covers: raw scores depend on the query
         meant = dict[int, tuple[float, float]]()
         if search.terms:
@@ -192,8 +175,8 @@ class Gather:
             nearly = _nearly(found.yardstick, search, max(self.words, most), tools)
         for generation, vector in search.asked.vectors:
             near = store.nearest(generation.id, vector, shelves, where, max(self.meaning, most), search.exact)
-            readings.append(Reading.of(generation.id, vector, near))
-            readings[-1].add_to(meant, near.hits)
+            readings.append((generation.id, vector, near))
+            meant = _scaled(near.hits, near) | meant  # the first one counts, which is the newer
         known = words.keys() | meant.keys() | nearly.scores.keys() | search.wanted
         facts = {fact.number: fact for fact in store.facts(sorted(known), shelves, where)} if known else {}
         beside = _within(search, tools)
@@ -209,9 +192,9 @@ class Gather:
             scores = store.score(found.yardstick, shelves, unscored)
             words |= {number: score / found.yardstick.whole for number, score in scores.items()}
         uncompared = sorted(facts.keys() - meant.keys())
-        for reading in readings if uncompared else ():
-            cosines = store.similarities(reading.generation, reading.vector, shelves, uncompared)
-            reading.add_to(meant, cosines.items())
+        for generation, vector, near in readings if uncompared else ():
+            cosines = store.similarities(generation, vector, shelves, uncompared)
+            meant = _scaled(cosines.items(), near) | meant
         corrected = store.score(nearly.yardstick, shelves, sorted(facts)) if nearly.yardstick.weights else {}
         _label(facts, words, found.yardstick, search, tools)
         whole = found.yardstick.ceiling or 1.0

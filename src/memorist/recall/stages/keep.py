@@ -170,33 +170,27 @@ class KeepBest:
 
 
 @dataclass(frozen=True, slots=True)
-class KeepTop:
-    """The best `most`, and the pinned ones; later stages choose among them."""
+class DropTail:
+    """Of three or more hits, drops those that are not among the best `most` and those under half the median of these. Pinned
+    memories stay."""
 
     most: int = 15
-
-    def __call__(self, search: Search, tools: Tools) -> Search:
-        most = max(search.pool(self.most), search.limit)
-        best = ordered(search.hits)
-        beyond = [(place, hit.record) for place, hit in enumerate(best[most:], most + 1) if not held_up(hit.record)]
-        return search.keeping(best, {record.id: f"place {place}, {most} are looked at" for place, record in beyond})
-
-
-@dataclass(frozen=True, slots=True)
-class DropTail:
-    """Of three or more hits, drops those under half the median. Pinned memories stay."""
-
     optional: ClassVar[bool] = True
 
     def __call__(self, search: Search, tools: Tools) -> Search:
-        if len(search.hits) < 3:
-            return search
-        best = ordered(search.hits)
+        most, best, lost = max(search.pool(self.most), search.limit), list[Hit](), dict[str, str]()
+        for place, hit in enumerate(ordered(search.hits), 1):
+            if place <= most or held_up(hit.record):
+                best.append(hit)
+            else:
+                lost[hit.record.id] = f"place {place}, {most} are looked at"
+        if len(best) < 3:
+            return search.keeping(best, lost)
         bar = (best[(len(best) - 1) // 2].score + best[len(best) // 2].score) / 4  # half the median
         # Exactly half stays, however its factors were rounded.
         weak = [hit for hit in best if hit.score < bar * (1 - 1e-9) and not held_up(hit.record)]
         because = f"is under {bar:.3f}, half the median"
-        return search.keeping(best, {hit.record.id: f"score {hit.score:.3f} {because}" for hit in weak})
+        return search.keeping(best, lost | {hit.record.id: f"score {hit.score:.3f} {because}" for hit in weak})
 
 
 @dataclass(frozen=True, slots=True)

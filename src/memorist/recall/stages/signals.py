@@ -14,11 +14,8 @@ from memorist.scoring import log_odds, logistic
 from memorist.store.nouns import Fact
 from memorist.text.bm25 import K1
 from memorist.text.dates import Span
-from memorist.text.words import terms
 
 READ = 30  # of the best by what needs no text; from these it is judged whether the answer is here, whatever the limit
-CODE = 4.0  # a code in a note counts as this many names, as it singles out one of many
-SHORTEST_CODE = 4  # characters
 HOLDING = 5  # candidates that hold most of the query's words and are always among those read
 BEST_OF_SESSION = 3
 USUAL_COSINE = 0.57  # of the best note where there is an answer; stands in where nothing has a vector
@@ -27,7 +24,6 @@ THEN = 0.5  # log-odds of the best turn of the named time, if the query asks for
 WHO = ("speaker", "role", "voice")  # signals that an answer does not take from its question
 FOLLOWING, MOST_FOLLOWING = 0.15, 0.8  # how much more an answer counts because of the turn before it
 SUMMARIES = ("summary", "narrative")
-BEHIND = 0.01  # log-odds of a summary behind a shorter record that holds the same words of the query
 DAY = 86400.0
 
 FEWEST_ROWS = 50  # of a store that silence was fitted on: a smaller one is taken for as large
@@ -38,7 +34,7 @@ class Scores:
 
     def __init__(self, search: Search) -> None:
         self.candidates = {each.fact.number: each for each in search.candidates}
-        self._asked, self._yardstick, self._terms = search.asked, search.yardstick, set(search.terms)
+        self._asked, self._yardstick = search.asked, search.yardstick
         self._plain = not (search.asked.speakers or search.asked.role or search.asked.spans)
         self._own, self._sessions = self._worth_of_turns()
         self.closer: dict[int, list[tuple[str, float]]] = {}  # signals from the texts that were read
@@ -101,8 +97,7 @@ class Scores:
             candidate = self.candidates[record.number]
             if not coverage.knows or len(record.text) > LONGEST_LOOKED_AT:  # then the words are more reliable
                 soft = max(soft, min(1.0, candidate.words))
-            code = CODE if voice(candidate.fact) == "notes" else 1.0
-            named = sum([names[word] * (code if _is_code(word) else 1.0) for word in holding(names, _found_by(record))])
+            named = sum([names[word] for word in holding(names, _found_by(record))])
             signals = [("soft", soft), ("names", named), ("tool", float(of_tool(record)))]
             signals.append(("summary", float(record.kind in SUMMARIES)))
             self.closer[record.number] = signals
@@ -125,17 +120,6 @@ class Scores:
         """What the signals of who said it add."""
         candidate = self.candidates[number]
         return self._sum([each for each in self._signals(candidate) if each[0] in WHO], candidate.fact)
-
-    def put_summaries_last(self, records: Sequence[Record]) -> None:
-        """Puts each summary behind the shorter records that hold the same words of the query: it mentions what they state."""
-        held = {record.number: self._terms & set(terms(_found_by(record))) for record in records} if self._terms else {}
-        short = [record for record in records if record.kind not in SUMMARIES]
-        for record in records:
-            if record.kind in SUMMARIES and held.get(record.number):
-                words = held[record.number]
-                shorter = [each for each in short if len(each.text) < len(record.text) and words <= held[each.number]]
-                least = min((self.sums[each.number] - BEHIND for each in shorter), default=math.inf)
-                self._move(record.number, "summary", min(self.sums[record.number], least))
 
     def _move(self, number: int, name: str, sum: float) -> None:
         if sum != self.sums[number]:
@@ -224,8 +208,3 @@ def closeness(at: datetime, span: Span) -> float:
 def _found_by(record: Record) -> str:
     """Its text, title and tags."""
     return " ".join((record.text, *([record.title] if record.title else ()), *record.tags))
-
-
-def _is_code(word: str) -> bool:
-    """A number or the like that is no time, price or count: a query for 0417 wants no other."""
-    return len(word) >= SHORTEST_CODE and any(map(str.isdigit, word))
