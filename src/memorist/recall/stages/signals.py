@@ -1,7 +1,7 @@
 """The signals of all candidates of a query, their sums, and the chance that the answer is among them."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from datetime import datetime
 from heapq import nlargest
 
@@ -37,9 +37,10 @@ class Scores:
         self._asked, self._yardstick = search.asked, search.yardstick
         self._plain = not (search.asked.speakers or search.asked.role or search.asked.spans)
         self._own, self._sessions = self._worth_of_turns()
-        self.closer: dict[int, list[tuple[str, float]]] = {}  # signals from the texts that were read
-        self.moved: dict[int, tuple[str, float]] = {}  # by how much a record got another's place, and why
-        self.sums = {number: self._sum(self._signals(each), each.fact) for number, each in self.candidates.items()}
+        self.signals: dict[int, dict[str, tuple[float, float]]] = {}  # the value of each, and what it adds to the sum
+        self.sums = dict.fromkeys(self.candidates, 0.0)
+        for number in self.candidates:
+            self._add(number, self._without_text(number))
         self.signs: dict[str, dict[str, float]] = {}  # of silence, by group: notes, talk
         self.chances: dict[str, float] = {}
         self._levels: dict[str, float] = {}
@@ -54,13 +55,20 @@ class Scores:
                 best.setdefault(each.fact.session, []).append(max(0.0, own[number]))
         return own, {name: sum(sorted(some)[-BEST_OF_SESSION:]) / BEST_OF_SESSION for name, some in best.items()}
 
-    def _sum(self, signals: Sequence[tuple[str, float]], fact: Fact) -> float:
-        weigh = weights()[voice(fact)]
-        return sum([weigh[name] * value for name, value in signals])
+    def _add(self, number: int, signals: Iterable[tuple[str, float]]) -> None:
+        """Adds signals to a record; one that has no weight of its own is in log-odds."""
+        weigh, own = weights()[voice(self.candidates[number].fact)], self.signals.setdefault(number, {})
+        for name, value in signals:
+            adds = weigh.get(name, 1.0) * value
+            if adds:
+                before = own.get(name, (0.0, 0.0))
+                own[name] = before[0] + value, before[1] + adds
+                self.sums[number] += adds
 
-    def _signals(self, candidate: Candidate) -> list[tuple[str, float]]:
+    def _without_text(self, number: int) -> list[tuple[str, float]]:
         """The signals that need no text."""
-        fact, asked = candidate.fact, self._asked
+        candidate, asked = self.candidates[number], self._asked
+        fact = candidate.fact
         found = [("words", candidate.words), ("meaning", candidate.meaning), ("voice", 1.0)]
         if candidate.nearly:
             found.append(("nearly", candidate.nearly))
@@ -99,9 +107,7 @@ class Scores:
                 soft = max(soft, min(1.0, candidate.words))
             named = sum([names[word] for word in holding(names, _found_by(record))])
             signals = [("soft", soft), ("names", named), ("tool", float(of_tool(record)))]
-            signals.append(("summary", float(record.kind in SUMMARIES)))
-            self.closer[record.number] = signals
-            self.sums[record.number] += self._sum(signals, candidate.fact)
+            self._add(record.number, [*signals, ("summary", float(record.kind in SUMMARIES))])
 
     def give_place(self, question: Record, answer: Record, fact: Fact) -> None:
         """Lets a question and its answer change places: the answer gets at least the sum of the question, with the words that
@@ -109,22 +115,14 @@ class Scores:
         asks, answers = question.number, answer.number
         if answers not in self.candidates:
             self.candidates[answers], self.sums[answers] = Candidate(fact, 0.0, None, 0.0), 0.0
+            self._add(answers, self._without_text(answers))
         (both,) = Coverage(self._asked.text).of([f"{question.text} {answer.text}"])
         soft = weights()[voice(self.candidates[asks].fact)]["soft"]
-        more = soft * max(0.0, both - dict(self.closer[asks])["soft"])
-        taken = self.sums[asks] + more + self._who(answers) - self._who(asks)
-        self._move(asks, "asks", min(self.sums[asks], self.sums[answers]))
-        self._move(answers, "answers", max(self.sums[answers], taken))
-
-    def _who(self, number: int) -> float:
-        """What the signals of who said it add."""
-        candidate = self.candidates[number]
-        return self._sum([each for each in self._signals(candidate) if each[0] in WHO], candidate.fact)
-
-    def _move(self, number: int, name: str, sum: float) -> None:
-        if sum != self.sums[number]:
-            self.moved[number] = name, self.moved.get(number, (name, 0.0))[1] + sum - self.sums[number]
-            self.sums[number] = sum
+        more = soft * max(0.0, both - self.signals[asks].get("soft", (0.0, 0.0))[0])
+        who, other = (sum(self.signals[each].get(name, (0.0, 0.0))[1] for name in WHO) for each in (asks, answers))
+        taken = self.sums[asks] + more + other - who - self.sums[answers]
+        self._add(asks, [("asks", min(0.0, self.sums[answers] - self.sums[asks]))])
+        self._add(answers, [("answers", max(0.0, taken))])
 
     def settle(self, records: Sequence[Record]) -> None:
         """Estimates from what was read whether the answer is here: among notes and among talk apart, because their sums have
@@ -134,16 +132,15 @@ class Scores:
             groups.setdefault(self._group(record.number), []).append(record.number)
         known = self._yardstick
         matched = sum(known.weights.values()) * (K1 + 1)
-        size = math.log10(
-            1 + max(FEWEST_ROWS, known.rows)
-        )  # in a large store, the best candidate may be good by chance
+        # In a large store, the best candidate may be good by chance.
+        size = math.log10(1 + max(FEWEST_ROWS, known.rows))
         for group, numbers in groups.items():
             best = max(self.sums[number] for number in numbers)
             cosines = [cosine for number in numbers if (cosine := self.candidates[number].cosine) is not None]
             signs = {
                 "best": best,
                 "cosine": max(cosines, default=USUAL_COSINE),
-                "soft": max(dict(self.closer.get(number, ())).get("soft", 0.0) for number in numbers),
+                "soft": max(self.signals[number].get("soft", (0.0, 0.0))[0] for number in numbers),
                 "absent": 1 - min(1.0, matched / known.ceiling) if known.ceiling else 1.0,
                 "length": math.log1p(len(known.weights) + len(known.absent)),
                 "size": size,
@@ -163,16 +160,11 @@ class Scores:
     def hit(self, record: Record) -> Hit:
         """The record with its relevance and everything that speaks for or against it."""
         candidate, group = self.candidates[record.number], self._group(record.number)
-        weigh, level = weights()[voice(candidate.fact)], self._levels.get(group, min(self._levels.values()))
         signals = [
-            Signal(name, candidate.cosine or 0.0 if name == "meaning" else value, value, weigh[name] * value)
-            for name, value in [*self._signals(candidate), *self.closer.get(record.number, ())]
-            if weigh[name] * value
+            Signal(name, candidate.cosine or 0.0 if name == "meaning" else value, value, adds)
+            for name, (value, adds) in self.signals[record.number].items()
         ]
-        if record.number in self.moved:
-            name, adds = self.moved[record.number]
-            signals.append(Signal(name, 1.0, 1.0, adds))
-        signals.append(Signal("chance", 1.0, 1.0, level))
+        signals.append(Signal("chance", 1.0, 1.0, self._levels.get(group, min(self._levels.values()))))
         relevance = logistic(sum([signal.contribution for signal in signals]))
         return Hit(record, relevance, {"relevance": relevance}, tuple(signals))
 
