@@ -18,7 +18,7 @@ HEBBIAN = Design(
     reads=("project", "global"),
     recall=(
         Understand(urls=False),
-        ByWords(pool=60, source=True, lifted="votes"),
+        ByWords(pool=60, source=True, voted=True),
         Believed(),
         WeighByVotes(reinforce=3.0, demote=1.0),
         Suspect(),

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from memorist.access import Access
 from memorist.design import Design, Tools
 from memorist.kinds import MEMORY
-from memorist.recall.pipeline import Asked, Query, Search, answer
+from memorist.recall.pipeline import Query, Search, answer
 from memorist.recall.scopes import scopes_of
 from memorist.recall.stages.blend import Blend
 from memorist.recall.stages.gather import LONGEST_MESSAGE, Gather
@@ -28,8 +28,8 @@ class Whole:
     def __call__(self, search: Search, tools: Tools) -> Search:
         text, layers = search.query[:LONGEST_QUERY], {shelf.layer for shelf in search.shelves}
         vectors, note = tools.meaning.in_time(text[:LONGEST_MESSAGE], search.left(), layers)
-        asked = Asked(text, vectors=tuple((generation, vector) for generation, vector in vectors if vector.any()))
-        return search.but(terms=tuple(query_terms(text)), asked=asked, note=note)
+        known = tuple((generation, vector) for generation, vector in vectors if vector.any())
+        return search.but(terms=tuple(query_terms(text)), said=text, vectors=known, note=note)
 
 
 STAGES = (Whole(), Gather(), Blend(), Believed(), Suspect(), DropUnlikely(behind=4.0, below=0.02), KeepBest())

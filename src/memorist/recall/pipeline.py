@@ -14,7 +14,7 @@ What may be an answer is a `Candidate`, just a few numbers, until its text is re
 import time
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import ExitStack
-from dataclasses import field, replace
+from dataclasses import replace
 from datetime import datetime
 from os import PathLike
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
@@ -40,20 +40,6 @@ from memorist.text.visible import quoted
 
 if TYPE_CHECKING:
     from memorist.models.embed import Floats
-
-
-@dataclass(frozen=True, slots=True)
-class Asked:
-    """What the query was found to ask for."""
-
-    text: str  # the text compared by meaning: without injected text and without names of known speakers
-    speakers: tuple[str, ...] = ()
-    spans: tuple[Span, ...] = ()  # the times it mentions
-    vectors: "tuple[tuple[Generation, Floats], ...]" = ()  # of `text`, one for each readable generation
-    # Names and numbers in the query that occur in the store, and how informative each is.
-    names: Mapping[str, float] = field(default_factory=dict)
-    role: str | None = None  # whose turns it asks for: "assistant" or "user"
-    alone: bool = False  # it asks for nothing but a time: "what did I do today?"
 
 
 class Candidate(NamedTuple):
@@ -84,6 +70,9 @@ class Expansion:
     weight: float  # below 1
 
 
+NOTHING = "no memory that this may find holds any of the question's words or comes near its meaning"
+
+
 class Search(NamedTuple):
     """A query on its way through the stages: what is asked, where to look, and what was found so far."""
 
@@ -93,7 +82,6 @@ class Search(NamedTuple):
     limit: int
     now: datetime
     as_of: datetime | None = None
-    filtered: bool = False  # the caller passed a filter
     layers: tuple[str, ...] = ()  # as requested; with `as_of` the archive is read too
     moment: datetime | None = None  # when it is asked, to resolve "last week"; None means now
     exact: bool = False  # compare with every vector
@@ -103,7 +91,13 @@ class Search(NamedTuple):
     until: float | None = None  # the deadline, on `time.perf_counter`
     terms: tuple[str, ...] = ()
     expansions: tuple[Expansion, ...] = ()  # terms similar to those of the query
-    asked: Asked = Asked("")
+    said: str = ""  # the text compared by meaning: without injected text and without names of known speakers
+    speakers: tuple[str, ...] = ()  # that it names
+    spans: tuple[Span, ...] = ()  # the times it mentions
+    vectors: "tuple[tuple[Generation, Floats], ...]" = ()  # of `said`, one for each readable generation
+    names: Mapping[str, float] = {}  # names and numbers in it that occur in the store, and how informative each is
+    role: str | None = None  # whose turns it asks for: "assistant" or "user"
+    alone: bool = False  # it asks for nothing but a time: "what did I do today?"
     taught: Mapping[int, Taught] = {}  # by memory number
     candidates: tuple[Candidate, ...] = ()
     yardstick: Yardstick = Yardstick()  # what the terms weigh on these shelves
@@ -126,11 +120,6 @@ class Search(NamedTuple):
         """How many to look at where a design says `size`. If recalls are slow, a third, and a fifth of a large pool (15 → 5,
         500 → 100), but never fewer than were requested."""
         return max(self.limit, min(size // 3, max(33, size // 5))) if self.hurried else size
-
-    def nothing(self, compared: object = False) -> str:
-        """Why nothing was found: by words or, if vectors were compared, by meaning either."""
-        also, filtered = " or comes near its meaning" * bool(compared), " and passes the filter" * self.filtered
-        return f"no memory here holds any of the question's words{also}{filtered}"
 
     def left(self) -> float | None:
         """Seconds until the deadline; None if there is none."""
@@ -229,10 +218,12 @@ def answer(
     only_memories = query.search == "memory" and query.kinds is None
     # A caller who sets a bound has decided what is too poor.
     poor = asked.min_relevance is None and _relevance(search.hits) < POOR
-    if only_memories and (because or poor) and _has_turns(asked, scopes, tools):
-        layers = (TURNS, ARCHIVE) if asked.as_of else (TURNS,)
-        turns = asked.but(shelves=shelves_in(scopes, layers, who), layers=(TURNS,))
-        search, trace, because = _with_turns(turns, search, trace, because, design, tools)
+    if only_memories and (because or poor) and asked.left() != 0 and not small_talk(question_of(query.text)):
+        there = asked.where.also("kind", "eq", "turn").also("scope", "in", scopes)
+        if scopes and tools.store.find(there, Order("at"), 1):
+            layers = (TURNS, ARCHIVE) if asked.as_of else (TURNS,)
+            turns = asked.but(shelves=shelves_in(scopes, layers, who), layers=(TURNS,))
+            search, trace, because = _with_turns(turns, search, trace, because, design, tools)
     hits, notes = search.hits, search.notes
     if not asked.as_of and asked.left() != 0:  # in another project, `src/main.py` is a different file
         seen = [hit for hit in hits if HASHES in hit.record.data and (hit.record.home or hit.record.scope) == who.home]
@@ -273,7 +264,6 @@ def _search(query: Query, scopes: tuple[str, ...], who: Access, tools: Tools, hu
         checks.whole(query.limit, "limit", 1, MOST_HITS),
         tools.clock(),
         as_of,
-        filtered=bool(query.where or query.kinds),
         layers=layers,
         moment=None if query.at is None else utc(query.at, "at"),
         exact=checks.flag(query.exact, "exact"),
@@ -292,13 +282,6 @@ def _relevance(hits: Iterable[Hit]) -> float:
     first = [hit.why.get("relevance", 1.0) for hit in hits if FIRED not in hit.why][:1]
     fired = [hit.why.get("relevance", 0.0) for hit in hits if FIRED in hit.why]
     return max((*first, *fired), default=0.0)
-
-
-def _has_turns(asked: Search, scopes: tuple[str, ...], tools: Tools) -> bool:
-    """Whether there are conversations that may be searched for this: not in small talk, and not when time is up."""
-    if asked.left() == 0 or not scopes or small_talk(question_of(asked.query)):
-        return False
-    return bool(tools.store.find(asked.where.also("kind", "eq", "turn").also("scope", "in", scopes), Order("at"), 1))
 
 
 def _with_turns(

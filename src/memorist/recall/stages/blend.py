@@ -61,7 +61,7 @@ def _with_answers(
 ) -> list[Record]:
     """The records with the answers to those that only ask, and without questions that nobody answered; unless the query is for
     what the user asked."""
-    if search.asked.role == "user":
+    if search.role == "user":
         return list(records)
     kept = {record.number: record for record in records}
     for question in records:

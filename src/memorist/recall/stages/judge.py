@@ -120,7 +120,7 @@ class Judge:
 def _fits(search: Search, tools: Tools) -> bool:
     """Whether a hit fits by its words, its meaning or a kind that the query names. Ranks alone say nothing: the best of what
     does not fit is first too."""
-    are_ranked = search.asked.vectors and search.hits and "ranks" in search.hits[0].why
+    are_ranked = search.vectors and search.hits and "ranks" in search.hits[0].why
     if not are_ranked or search.min_relevance == 0 or Labels.of(search.terms, tools.kinds):
         return True
     return any(signal.value >= FITS.get(signal.name, math.inf) for hit in search.hits for signal in hit.signals)

@@ -44,7 +44,7 @@ class Learnt:
             return search
         lessons = [each for each in tools.store.lessons(who.space, who.home) if places.issuperset(each.places)]
         questions = tuple(lesson.question for lesson in lessons)
-        likenesses = likeness(question_of(search.query), questions, bool(search.asked.vectors)) if lessons else []
+        likenesses = likeness(question_of(search.query), questions, bool(search.vectors)) if lessons else []
         taught: dict[str, Taught] = {}
         for lesson, like in zip(lessons, likenesses, strict=True):
             if like:

@@ -34,8 +34,8 @@ class Scores:
 
     def __init__(self, search: Search) -> None:
         self.candidates = {each.fact.number: each for each in search.candidates}
-        self._asked, self._yardstick = search.asked, search.yardstick
-        self._plain = not (search.asked.speakers or search.asked.role or search.asked.spans)
+        self._asked, self._yardstick = search, search.yardstick
+        self._plain = not (search.speakers or search.role or search.spans)
         self._own, self._sessions = self._worth_of_turns()
         self.signals: dict[int, dict[str, tuple[float, float]]] = {}  # the value of each, and what it adds to the sum
         self.sums = dict.fromkeys(self.candidates, 0.0)
@@ -100,7 +100,7 @@ class Scores:
 
     def look_closer(self, records: Sequence[Record]) -> None:
         """Adds the signals that require the text."""
-        coverage, names = Coverage(self._asked.text), self._asked.names
+        coverage, names = Coverage(self._asked.said), self._asked.names
         for record, soft in zip(records, coverage.of([_found_by(record) for record in records]), strict=True):
             candidate = self.candidates[record.number]
             if not coverage.knows or len(record.text) > LONGEST_LOOKED_AT:  # then the words are more reliable
@@ -110,17 +110,14 @@ class Scores:
             self._add(record.number, [*signals, ("summary", float(record.kind in SUMMARIES))])
 
     def give_place(self, question: Record, answer: Record, fact: Fact) -> None:
-        """Lets a question and its answer change places: the answer gets at least the sum of the question, with the words that
-        the two hold together, but with its own speaker and role."""
+        """Lets a question and its answer change places: the answer gets at least the sum of the question, but with its own
+        speaker and role."""
         asks, answers = question.number, answer.number
         if answers not in self.candidates:
             self.candidates[answers], self.sums[answers] = Candidate(fact, 0.0, None, 0.0), 0.0
             self._add(answers, self._without_text(answers))
-        (both,) = Coverage(self._asked.text).of([f"{question.text} {answer.text}"])
-        soft = weights()[voice(self.candidates[asks].fact)]["soft"]
-        more = soft * max(0.0, both - self.signals[asks].get("soft", (0.0, 0.0))[0])
         who, other = (sum(self.signals[each].get(name, (0.0, 0.0))[1] for name in WHO) for each in (asks, answers))
-        taken = self.sums[asks] + more + other - who - self.sums[answers]
+        taken = self.sums[asks] + other - who - self.sums[answers]
         self._add(asks, [("asks", min(0.0, self.sums[answers] - self.sums[asks]))])
         self._add(answers, [("answers", max(0.0, taken))])
 

@@ -104,7 +104,7 @@ class Favour:
     optional: ClassVar[bool] = True
 
     def __call__(self, search: Search, tools: Tools) -> Search:
-        text = search.asked.text[:LONGEST_QUERY]
+        text = search.said[:LONGEST_QUERY]
         files = {form for path in (*search.files, *PATH.findall(text)) for form in _forms(path)}
         kinds = dict(zip(kinds_in(text)[:2], (FIRST_KIND, SECOND_KIND), strict=False))
         asked, seasons = set(terms(text)), {hit.record.season or "" for hit in search.hits}
@@ -142,7 +142,7 @@ class Rerank:
         if tools.rerank is None or not search.hits:
             return search
         hits, left = ordered(search.hits), search.left()
-        rerank = partial(tools.rerank, search.asked.text, [hit.record.text for hit in hits[: self.most]])
+        rerank = partial(tools.rerank, search.said, [hit.record.text for hit in hits[: self.most]])
         try:
             answer = rerank() if left is None else tools.patience.within(left, rerank)
             if answer is None and left is not None:

@@ -9,13 +9,12 @@ them.
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cache
-from typing import ClassVar, Literal
+from typing import ClassVar
 
-from memorist import scoring
 from memorist.design import Tools
 from memorist.kinds import KINDS
 from memorist.lazy import dataclass
-from memorist.recall.pipeline import Expansion, Search
+from memorist.recall.pipeline import NOTHING, Expansion, Search
 from memorist.recall.stages.labels import Labels, and_like, share, words_of
 from memorist.records import Hit, Record
 from memorist.store.choices import chosen
@@ -125,8 +124,7 @@ class ByWords:
 
     pool: int = 60
     source: bool = False  # whether words for the source of a memory are searched for: conversation, migration …
-    # The later weight by which a memory may overtake one that fits better: what it may lift is searched for beyond a full pool.
-    lifted: Literal["nothing", "importance", "votes"] = "nothing"
+    voted: bool = False  # whether what was voted for is searched for beyond a full pool, since votes may lift it
     one_moment: ClassVar[bool] = True
 
     def __call__(self, search: Search, tools: Tools) -> Search:
@@ -134,18 +132,8 @@ class ByWords:
             return search
         pool = search.pool(max(self.pool, 4 * search.limit))
         shares, whole = _match(search, search.where, pool, tools)
-        if self.lifted != "nothing" and len(shares) >= pool and search.left() != 0:
-            heavier = search.where.also("up", "gt", 0)
-            if self.lifted == "importance":
-                # What it must weigh to enter the best if it fits no better than the least of the pool that left it out. Twice as
-                # many best as requested, because later stages drop some.
-                weigh, least = scoring.important, min(words for _, words in shares.values())
-                best = sorted(
-                    (words * weigh(record, search.now, {}) for record, words in shares.values()), reverse=True
-                )
-                level = best[min(2 * search.limit, len(best)) - 1] / least + 1e-9  # ties do not count
-                heavier = search.where.also("importance", "gt", level)
-            shares |= _match(search, heavier, pool, tools)[0]
+        if self.voted and len(shares) >= pool and search.left() != 0:
+            shares |= _match(search, search.where.also("up", "gt", 0), pool, tools)[0]
         labels = Labels.of(search.terms, tools.kinds, self.source)
         if labels:
             others = {each.number: (each, 0.0) for each in labels.look_up(len(shares), search, tools)} | shares
@@ -153,7 +141,7 @@ class ByWords:
             label = share(carrying, len(others), whole, search.terms)
             shares = {n: (record, words + label * labels.on(record)) for n, (record, words) in others.items()}
         hits = tuple([Hit(record, words, {"words": words}) for record, words in shares.values()])
-        return search.but(hits=hits, empty_because=None if hits else search.nothing())
+        return search.but(hits=hits, empty_because=None if hits else NOTHING)
 
 
 def _match(search: Search, where: Where, most: int, tools: Tools) -> tuple[dict[int, tuple[Record, float]], float]:
@@ -182,7 +170,7 @@ class ByFields:
         for start in range(0, len(search.expansions), bm25.MOST_TERMS):
             some = search.expansions[start : start + bm25.MOST_TERMS]
             also = store.match([each.term for each in some], search.shelves, search.where, pool)
-            weights, share = also.yardstick.weights | weights, max(each.weight for each in some)
+            weights, share = {**also.yardstick.weights, **weights}, max(each.weight for each in some)
             for number, score in also.scores.items():
                 scores[number] = scores.get(number, 0.0) + share * score
         best = sorted(scores, key=lambda number: (-scores[number], -number))[:pool]
@@ -204,7 +192,7 @@ class ByFields:
         whole, average = sum(most) * (bm25.K1 + 1), found.yardstick.average
         relevant = [(record, _covered(record, weighed, average) / whole) for record in records.values()]
         hits = tuple([Hit(record, score, {"words": score}) for record, score in relevant if score > 0])
-        return search.but(hits=hits, empty_because=None if hits else search.nothing())
+        return search.but(hits=hits, empty_because=None if hits else NOTHING)
 
 
 def _covered(record: Record, groups: Sequence[Mapping[str, float]], average: float) -> float:
