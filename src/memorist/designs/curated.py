@@ -6,7 +6,7 @@ agent is working on still more. Words only: aliases, misspellings and word prefi
 
 from memorist.design import Budget, Design, Due, Lane, Promotion
 from memorist.recall.stages.gather import Understand
-from memorist.recall.stages.keep import Believed, DropTail, KeepBest, OneVoice, SayOnce, Spread
+from memorist.recall.stages.keep import Believed, DropTail, KeepBest, OneVoice, SayOnce
 from memorist.recall.stages.weigh import Favour, MarkConflicts, Rerank, Suspect, Weigh
 from memorist.recall.stages.words import ByFields, Widen
 from memorist.upkeep.retain import Expire, Retain, Settle
@@ -27,7 +27,6 @@ CURATED = Design(
         MarkConflicts(),
         Rerank(),
         DropTail(),
-        Spread(),
         SayOnce(),
         OneVoice(),
         KeepBest(pinned=5),

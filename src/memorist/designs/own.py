@@ -33,10 +33,10 @@ STAGES: Mapping[str, type] = {
     "gather": gather.Gather, "blend": blend.Blend, "fuse_ranks": blend.FuseRanks,
     "widen": words.Widen, "fields": words.ByFields, "believed": keep.Believed, "weigh": weigh.Weigh,
     "votes": weigh.WeighByVotes, "lessons": lessons.Lessons, "suspect": weigh.Suspect, "abstain": keep.Abstain,
-    "drop_unlikely": keep.DropUnlikely, "drop_weak": keep.DropWeak, "keep_close": keep.KeepClose,
+    "drop_unlikely": keep.DropUnlikely, "keep_close": keep.KeepClose,
     "favour": weigh.Favour,
     "rerank": weigh.Rerank, "judge": judge.Judge, "cascade": cascade.Cascade,
-    "drop_tail": keep.DropTail, "spread": keep.Spread, "say_once": keep.SayOnce, "one_voice": keep.OneVoice,
+    "drop_tail": keep.DropTail, "say_once": keep.SayOnce, "one_voice": keep.OneVoice,
     "mark_conflicts": weigh.MarkConflicts, "newest_first": newest.NewestFirst, "triggered": triggered.Triggered,
     "keep_best": keep.KeepBest,
 }  # fmt: skip

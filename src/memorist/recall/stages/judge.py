@@ -65,7 +65,12 @@ class Judge:
     def __call__(self, search: Search, tools: Tools) -> Search:
         chat, who, terms = tools.chat, search.where.access, frozenset(query_terms(search.query))
         if not chat.ready and not self.demanded:
-            return search if _fits(search, tools) else _show((), search, NO_FIT, NO_FIT, NO_FIT)
+            # Ranks alone say nothing: the best of what does not fit by words, by meaning or by kind is first too.
+            fits = any(each.value >= FITS.get(each.name, math.inf) for hit in search.hits for each in hit.signals)
+            are_ranked = search.vectors and any("ranks" in hit.why for hit in search.hits)
+            if fits or not are_ranked or search.min_relevance == 0 or Labels.of(search.terms, tools.kinds):
+                return search
+            return _show((), search, NO_FIT, NO_FIT, NO_FIT)
         key = search.session and (who.space, who.home, who.actor, search.session, search.shelves)
         last = chat.carried.get(key) if key else None
         if last and last.carried + 1 < self.every and (not terms or terms & last.terms):
@@ -115,15 +120,6 @@ class Judge:
             all_failed = len(failures) == self.judges > 1
             raise ChatFailed("all_judges_failed" if all_failed else failures[0].outcome, str(failures[0]))
         return [hit for hit in verdicts[0] if all(hit in verdict for verdict in verdicts)]
-
-
-def _fits(search: Search, tools: Tools) -> bool:
-    """Whether a hit fits by its words, its meaning or a kind that the query names. Ranks alone say nothing: the best of what
-    does not fit is first too."""
-    are_ranked = search.vectors and search.hits and "ranks" in search.hits[0].why
-    if not are_ranked or search.min_relevance == 0 or Labels.of(search.terms, tools.kinds):
-        return True
-    return any(signal.value >= FITS.get(signal.name, math.inf) for hit in search.hits for signal in hit.signals)
 
 
 def _show_last(last: Verified | None, search: Search, because: str, tools: Tools) -> Search:

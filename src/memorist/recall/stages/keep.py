@@ -110,24 +110,10 @@ def _is_memory(hit: Hit, tools: Tools) -> bool:
 
 
 @dataclass(frozen=True, slots=True)
-class DropWeak:
-    """Drops hits far weaker than the best: a tail of chance matches teaches readers to ignore the answer."""
-
-    share: float
-    optional: bool = True
-
-    def __call__(self, search: Search, tools: Tools) -> Search:
-        best = max((hit.score for hit in search.hits), default=0.0)
-        weak = [hit for hit in search.hits if hit.score < best * self.share]
-        reasons = {h.record.id: f"score {h.score:.3f} is under {self.share:.0%} of the best" for h in weak}
-        return search.keeping(search.hits, reasons)
-
-
-@dataclass(frozen=True, slots=True)
 class KeepClose:
-    """The gate for prompts that no one reviews before they are sent: keeps the best, then each next hit as long as it keeps up
-    with the best and with its predecessor. What a judge chose has passed already. Memories reached by a link cannot keep up,
-    since every step passes on less; they need only a share of the best score (`linked`)."""
+    """Keeps the best, then each next hit as long as it keeps up with the best and with its predecessor: a tail of chance matches
+    teaches readers to ignore the answer. What a judge chose has passed already. Memories reached by a link cannot keep up, since
+    every step passes on less; they need only a share of the best score (`linked`)."""
 
     of_best: float = 0.90
     of_previous: float = 0.95
@@ -194,39 +180,31 @@ class DropTail:
 
 
 @dataclass(frozen=True, slots=True)
-class Spread:
-    """At most `most` from one session, so that one long day does not answer everything. Pinned memories stay."""
-
-    most: int = 2
-    optional: ClassVar[bool] = True
-
-    def __call__(self, search: Search, tools: Tools) -> Search:
-        taken, lost, best = Counter[str](), dict[str, str](), ordered(search.hits)
-        for hit in best:
-            session = hit.record.provenance.session
-            if session is not None and not held_up(hit.record):
-                taken[session] += 1
-                if taken[session] > self.most:
-                    lost[hit.record.id] = f"session {session} has {self.most} better ones already"
-        return search.keeping(best, lost)
-
-
-@dataclass(frozen=True, slots=True)
 class SayOnce:
-    """Of hits that say nearly the same about the same files, keeps only the best, preferably one that somebody vouches for.
-    Pinned memories stay. With this stage in a design, each prompt as a whole says things once."""
+    """At most `of_session` hits of one session, so that one long day does not answer everything. Of hits that say nearly the same
+    about the same files, keeps only the best, preferably one that somebody vouches for. Pinned memories stay. With this stage in
+    a design, each prompt as a whole says things once."""
 
+    of_session: int = 2
     optional: ClassVar[bool] = True
     once: ClassVar[bool] = True
 
     def __call__(self, search: Search, tools: Tools) -> Search:
-        best = sorted(ordered(search.hits), key=lambda hit: not vouched_for(hit.record))
-        twins = earlier_duplicates((hit.record.text, hit.record.files) for hit in best)
-        lost = {
-            hit.record.id: f"memory {best[twin].record.number} says nearly the same"
-            for hit, twin in zip(best, twins, strict=True)
-            if twin is not None and not held_up(hit.record)
-        }
+        taken, lost, best = Counter[str](), dict[str, str](), list[Hit]()
+        for hit in ordered(search.hits):
+            session = hit.record.provenance.session
+            if session is not None and not held_up(hit.record):
+                taken[session] += 1
+                if taken[session] > self.of_session:
+                    lost[hit.record.id] = f"session {session} has {self.of_session} better ones already"
+                    continue
+            best.append(hit)
+        best.sort(key=lambda hit: not vouched_for(hit.record))
+        for hit, twin in zip(
+            best, earlier_duplicates((hit.record.text, hit.record.files) for hit in best), strict=True
+        ):
+            if twin is not None and not held_up(hit.record):
+                lost[hit.record.id] = f"memory {best[twin].record.number} says nearly the same"
         return search.keeping(search.hits, lost)
 
 

@@ -95,12 +95,12 @@ def likeness(asked: str, others: tuple[str, ...], by_meaning: bool) -> list[floa
     >>> same > 0.9, other < 0.1
     (True, True)
     """
-    words, cosines, likenesses = frozenset(query_terms(asked)), [0.0] * len(others), list[float]()
+    words, cosines, likenesses = {*query_terms(asked)}, [0.0] * len(others), list[float]()
     if by_meaning:
         with inside:  # the linear algebra library starts threads for many
             cosines = (_vectors(others) @ _vectors((asked,))[0]).tolist()
     for other, cosine in zip(others, cosines, strict=True):
-        held = frozenset(query_terms(other))
+        held = {*query_terms(other)}
         shared = len(words & held) / len(words | held or {""})
         near = (cosine - ORDINARY) / (ALIKE - ORDINARY) if cosine else float(shared >= MOSTLY)  # 0: no known word
         likenesses.append(max(0.0, min(1.0, near)) * min(1.0, SHARED * shared))
