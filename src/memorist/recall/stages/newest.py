@@ -41,8 +41,7 @@ class NewestFirst:
     def __call__(self, search: Search, tools: Tools) -> Search:
         if search.judged:  # its choice stands
             return search
-        some = [(hit, tools.kinds[hit.record.kind]) for hit in ordered(search.hits)[: self.most]]
-        best = [hit for hit, kind in some if kind.layer == MEMORY and not kind.append_only]
+        best = [hit for hit in ordered(search.hits)[: self.most] if _states(hit.record, tools)]
         links = _links(best, search, tools)
         best += _added(best, links, search, tools)
         newer: dict[str, Hit] = {}  # by the id of the older one, the newest that replaces it
@@ -63,14 +62,16 @@ class NewestFirst:
             new = newer[old.record.id]
             before, after = hits.get(old.record.id, old), hits.get(new.record.id, new)
             top = max(before.score, after.score)
-            if "relevance" in after.why:  # it is kept as the older one would be
-                chance = max(after.why["relevance"], before.why.get("relevance", 0.0))
-                after = replace(after, why={**after.why, "relevance": chance})
-            first = rescored(after, top, "newest")
+            first = rescored(_with_chance(after, before), top, "newest")
             hits[new.record.id] = replace(first, replaces=(*first.replaces, old.record.id))
             last = rescored(before, min(before.score, top * BEHIND), "outdated")
             hits[old.record.id] = replace(last, why={**last.why, "outdated": last.why.get("outdated", 1.0)})
         return search.but(hits=tuple(ordered(hits.values())), note=f"{len(newer)} hits are superseded by newer ones")
+
+
+def _states(record: Record, tools: Tools) -> bool:
+    kind = tools.kinds[record.kind]
+    return kind.layer == MEMORY and not kind.append_only
 
 
 def _key(hit: Hit) -> tuple[datetime, int]:
@@ -133,3 +134,9 @@ def _may_replace(new: Record, old: Record) -> bool:
         return False
     personal = is_personal(old.text) or is_personal(new.text)
     return not personal or old.provenance.speaker == new.provenance.speaker
+
+
+def _with_chance(hit: Hit, old: Hit) -> Hit:
+    """The hit with at least the relevance of the one it replaces: it is kept as that would be."""
+    chance = max(hit.why.get("relevance", 0.0), old.why.get("relevance", 0.0))
+    return replace(hit, why={**hit.why, "relevance": chance}) if "relevance" in hit.why else hit
