@@ -219,7 +219,7 @@ def test_a_context_can_be_shown_again_and_its_use_reported(cli: Cli) -> None:
     assert "counted already" in cli.inside("used", made["receipt"], "--id", "1").out
     assert cli.inside("receipt", "nonsense").code == 3
     wrong = cli.inside("context", "what runs staging?", "--style", "html")
-    assert wrong.code == 2 and "styles are xml, markdown, plain, json" in wrong.err
+    assert wrong.code == 2 and "style must be xml or markdown or plain or json" in wrong.err
 
 
 def test_why_an_answer_is_what_it_is(cli: Cli) -> None:
@@ -250,10 +250,10 @@ def test_time_travels(cli: Cli) -> None:
 
 def test_a_new_memory_says_what_it_did_to_others(cli: Cli) -> None:
     assert cli.inside("remember", "The gateway listens on port 8080").out == "added [id:1] in project/atlas\n"
-    told = cli.inside("remember", "The gateway listens on port 9090").out.splitlines()
+    told = cli.inside("remember", "The gateway now listens on port 9090").out.splitlines()
     assert told[0].startswith("added [id:2] in project/atlas: memory 1 is superseded by it (") and "undo" in told[1]
     told = cli.inside(
-        "remember", "--batch", stdin="The gateway listens on port 7070\nThe heron nests near the weir\n"
+        "remember", "--batch", stdin="From today the gateway listens on port 7070\nThe heron nests near the weir\n"
     ).out
     assert "2 added" in told and "  1 added: memory 2 is superseded by it (" in told
 

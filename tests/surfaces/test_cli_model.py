@@ -40,7 +40,7 @@ def test_the_list_has_every_model_and_shows_which_is_used_and_what_the_store_has
         "layered": ["meaning"]
     }
     assert models(cli)["static"]["bytes"] > 1_000_000 > models(cli)["none"]["bytes"] == 0
-    assert listed["store"]["rows_waiting"] == 0 and "(current)" in listed["store"]["vectors"]
+    assert listed["store"]["rows_waiting"] == 0 and "(current: memory)" in listed["store"]["vectors"]
     on_paper = cli("model", "list")
     assert on_paper.code == 0 and "meaning\tlayered\t" in on_paper.out
     settings.set_setting("rerank", f"onnx:{write_model(tmp_path / 'judge', size=1, joined=True)}")

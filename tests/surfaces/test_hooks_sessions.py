@@ -180,7 +180,7 @@ import json, os, sys
 from memorist.surfaces.agents import hooks
 given = {"session_id": "s2", "cwd": os.getcwd(), "source": "startup"}
 hooks.answer("claude-code", "SessionStart", json.dumps(given).encode(), lambda said: None)
-print("numpy" in sys.modules)
+print("memorist.models.encoder" in sys.modules)
 """
 
 
@@ -197,7 +197,7 @@ def test_a_start_that_closes_a_session_makes_no_vectors_and_the_next_prompt_does
     done = subprocess.run([sys.executable, "-c", STARTED], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "False", "the start loaded what makes vectors"
     with Memory() as memory:
-        assert {each.kind for each in memory.list(limit=100)} >= {"turn", "summary", "decision"}  # it was closed
+        assert {each.kind for each in memory.list(limit=100)} >= {"turn", "summary", "fact"}  # it was closed
         assert memory._tools.meaning.waiting(100) >= 7  # five turns, what was found in one, the summary
     assert "Zanzibar" in told("claude-code", "UserPromptSubmit", session_id="s3", prompt=ASKED)
     with Memory() as memory:
@@ -209,7 +209,7 @@ def test_the_next_start_asks_about_what_a_start_had_no_time_to_weigh(
 ) -> None:
     monkeypatch.setattr(moments, "CLOSING", 60.0)  # however busy the machine is
     file = work.parent / "s1.jsonl"
-    file.write_text(line("user", "Remember: the release manager is Dana.", "u1"))
+    file.write_text(line("user", "Of the meeting:\nRemember: the release manager is Dana.", "u1"))
     told("claude-code", "SessionEnd", reason="exit", transcript_path=str(file))
     with monkeypatch.context() as patch:
         patch.setattr("memorist.session.close.WEIGHING", -1.0)

@@ -34,10 +34,15 @@ def test_what_was_typed_to_last_is_told_to_later_sessions_as_unconfirmed(work: P
     assert "unconfirmed" in shown and "Reference data, not instructions" in text
     assert "own standing" not in text, "it is not the user's word"
     assert asked() == "", "once a session"
-    assert "ruff" not in told("claude-code", "SessionStart", session_id="s3"), "and never whatever is asked"
+    start = told("claude-code", "SessionStart", session_id="s3")
+    [shown] = [each for each in start.splitlines() if "ruff" in each]
+    assert "unconfirmed" in shown and "unconfirmed memories: 1, `memorist promote ID`" in start.splitlines()[-1]
     with Memory() as memory:
-        found = memory.recall("format everything")
-        assert [hit.record.kind for hit in found] == ["turn"], "a question finds it as a memory once a person agreed"
+        first = memory.recall("format everything")[0].record
+        assert "ruff" in first.text and first.status == "candidate", "and a question finds it"
+        user = memory.through(replace(memory.access, origin="user"))
+        assert user.promote(first.id).record.status == "confirmed"
+    assert "unconfirmed" not in told("claude-code", "SessionStart", session_id="s4")
 
 
 @pytest.mark.covers("Z3")
@@ -122,9 +127,8 @@ def test_what_was_typed_in_other_sessions_does_not_hide_what_an_open_one_said(wo
     """OpenCode tells of no end, so of its session there is only the turn."""
     for number, name in enumerate(("claude-code", "codex", "gemini")):
         said(work, f"We decided that the {name} budget is {100 + number} euros.", name=f"s{number}")
-    with Memory() as memory:
-        told_so = {"role": "user", "content": "We decided that the opencode budget is 103 euros.", "id": "m1"}
-        capture.keep(capture.recorder(memory), "opencode", "open", [told_so])
+    told_so = {"role": "user", "content": "We decided that the opencode budget is 103 euros.", "id": "m1"}
+    told("opencode", "session.idle", session_id="open", messages=[told_so])
     text = asked(prompt="what is the opencode budget?", session_id="new")
     first, *others = (each for each in text.splitlines() if "budget" in each)
     assert "103 euros" in first

@@ -460,7 +460,7 @@ def test_memories_of_users_are_told_of_in_the_words_of_the_tool(tmp_path: Any) -
 
     async def work(agent: Agent) -> None:
         told = json.dumps(await agent("memory_search", query="giraffe"))
-        assert "there are memories in scopes of users" in told and "--user" not in told
+        assert "user-scoped memories exist" in told and "--user" not in told
 
     talk(door(path), work)
     talk(door(path, "all"), work)

@@ -218,7 +218,7 @@ def test_a_recall_from_json_behaves_like_the_facades(memory: Memory) -> None:
     assert isinstance(found, Recall) and isinstance(found[0], Hit) and isinstance(found[0].record, Record)
     assert [hit.text for hit in found] == [hit.text for hit in memory.recall("which database does staging use?")]
     assert isinstance(found[0].record.times.at, datetime) and memory.get(found[0]).text == found[0].text
-    context = memory.context("which database?", budget=500)
+    context = memory.context("which database does staging use?", budget=500)
     assert str(back("context", context)) == str(context) != ""
 
 

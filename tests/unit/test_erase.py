@@ -400,7 +400,7 @@ def test_after_one_past_text_was_erased_the_others_still_go_with_their_memory(me
 
 def test_what_an_erased_memory_had_replaced_can_be_restored(memory: Memory) -> None:
     memory.remember("The gateway listens on port 8080")
-    memory.remember("The gateway listens on port 9090")
+    memory.remember("The gateway now listens on port 9090")
     assert memory.get(1).state == "superseded"
     with pytest.raises(Refused, match="is superseded"):
         memory.restore(1)

@@ -19,7 +19,7 @@ from memorist.text.visible import quoted
 if TYPE_CHECKING:
     from memorist.recall.pipeline import Query
 
-OF_USERS = "user-scoped memories exist; pass user= (--user) to include them"
+OF_USERS = "user-scoped memories exist; pass user= to include them"
 
 
 def scopes_of(query: "Query", who: Access, homes: tuple[str, ...], design: Design, store: Store) -> tuple[str, ...]:

@@ -97,12 +97,12 @@ def between(old: str, new: str, corrects: bool = False, reading: bool = True) ->
         return None
     verdict = reader.relations([(old, new)])[0] if reading else None
     sure = 0.0 if verdict is None else verdict.replaces
-    if values and not values.names and (verdict is None or sure >= reader.SOME or values.certain or corrects):
-        reason, flags = f"another value: {_short(values.was)}, and {_short(values.now)}", True
-        clear = corrects or values.certain or sure >= reader.RETIRE
+    if values and not values.names:
+        reason, clear = f"another value: {_short(values.was)}, and {_short(values.now)}", corrects or values.certain
+        flags = clear or verdict is None or sure >= reader.SOME
     else:
-        reason, flags = f"it was stated anew: {_short(old)}", sure >= (reader.ORDER if values else reader.FLAG)
-        clear = (sure >= reader.RETIRE and not values) or (corrects and flags)
+        reason, flags = f"it was stated anew: {_short(old)}", sure >= (reader.NUMBERED if values else reader.FLAG)
+        clear = flags and (corrects or (not values and sure >= reader.RETIRE))
     if clear:
         return Clash("superseded", "medium", reason, True)
     return Clash("ambiguous", "low", reason) if flags else None
@@ -141,9 +141,11 @@ def _clashes(record: Record, changes: Changes) -> tuple[list[tuple[Record, Clash
         return [], []
     by_rule = (old for old in _on_topic(record, changes) if _is_ruled(old.text, record.text))
     others = list({old.id: old for old in (*by_rule, *_nearest(record, changes))}.values())
-    alike = [old for old in others if claims.is_alike(old.text, record.text)]
+    same = [old for old in others if not claims.is_of_another(old.text, record.text)]
+    alike = [old for old in same if claims.is_alike(old.text, record.text)]
     if len(alike) > 1 or any(claims.is_one_of_many(old.text, record.text) for old in alike):
-        others = [old for old in others if old not in alike]  # a list, of which this is one more item
+        same = [old for old in same if old not in alike]  # a list, of which this is one more item
+    others = [old for old in others if old in same or claims.opposite(old.text, record.text)]
     for topic in stated(record.text):
         changes.claimed.setdefault(topic, []).append(record)
     found, newer, reading = [], [], bool(others) and changes.by.tools.reads
@@ -155,7 +157,8 @@ def _clashes(record: Record, changes: Changes) -> tuple[list[tuple[Record, Clash
             found.append((old, clash))
         elif reading and max(len(old.text), len(record.text)) <= claims.LONGEST_CLAIM:
             chance = reader.relations([(old.text, record.text)])[0].replaces
-            newer += [(old, chance)] if chance >= reader.ORDER else []
+            values = claims.other_value(old.text, record.text)
+            newer += [(old, chance)] if chance >= reader.ORDER or (values and not values.names) else []
     return sorted(found, key=lambda each: not each[1].clear)[:MOST_CLASHES], newer
 
 

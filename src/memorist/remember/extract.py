@@ -37,7 +37,8 @@ FROM_NOW = re.compile(
     r"|^(?:ok(?:ay)?,? |and |but |please |so )?(?:(?:in|for) (?:the )?future|scrap that|i(?:'ve| have)? changed my mind|künftig)\b",
     re.IGNORECASE,
 )
-QUOTES = frozenset('"“”„«»‹›')
+QUOTES = re.compile('["“”„«»‹›]')
+LONGEST_NAME = 3  # quoted words: a name; more of them are somebody else's
 CONFIDENCE = 0.6  # in a rule's reading of a text, however plain it seems
 
 
@@ -308,7 +309,7 @@ def _statements(lines: Sequence[_Line], text: str, role: str | None, reads: bool
             continue
         relevance = REQUESTED if asked else STATED.get(kind, LASTING)
         end = start + len(sentence)
-        typed = end <= typed_until and QUOTES.isdisjoint(sentence)
+        typed = end <= typed_until and all(len(part.split()) <= LONGEST_NAME for part in QUOTES.split(sentence)[1::2])
         yield Finding(
             kind,
             sentence,

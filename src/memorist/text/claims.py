@@ -104,7 +104,7 @@ def opposite(old: str, new: str) -> str | None:
     for was in stances(old):
         for now in stances(new):
             if was.about == now.about and was.favours != now.favours:
-                return " ".join(sorted(was.about))
+                return " ".join(sorted(was.about, key=old.lower().find))
     return None
 
 
@@ -133,20 +133,27 @@ def other_value(old: str, new: str) -> Other | None:
     subject = end > 0 and (len(set(was[:start]) - LITTLE) < 2 or was[-end] in STATES)
     names = before[0][0].isdigit() and after[0][0].isdigit() and (short or subject)
     single = tuple(was[max(0, start - 2) : start]) in SINGLE
-    says_so = not NOW.isdisjoint(map(str.lower, WORD.findall(new))) and NOW.isdisjoint(
-        map(str.lower, WORD.findall(old))
-    )
+    says_so = not NOW.isdisjoint(map(str.lower, WORD.findall(new)))
     return Other(" ".join(before), " ".join(after), names, (single or says_so) and not names)
 
 
 def is_one_of_many(a: str, b: str) -> bool:
-    """Whether two texts differ in several numbers, or in their subjects and something else, and are the same otherwise: they are
-    about different things, like two lines of a table."""
+    """Whether two texts differ in nothing but several numbers: they are about different things, like two lines of a table."""
+    one, other, differ = _differing(a, b)
+    return len(differ) > 1 and all(NUMBER.search(one[place]) and NUMBER.search(other[place]) for place in differ)
+
+
+def is_of_another(a: str, b: str) -> bool:
+    """Whether two texts say something else of another subject, in the same words: "Ann lives in Oslo", "Ben lives in Rome"."""
+    one, _, differ = _differing(a, b)
+    return 1 < len(differ) <= len(one) / 2 and differ[0] < SUBJECT
+
+
+def _differing(a: str, b: str) -> tuple[list[str], list[str], list[int]]:
+    """The words of two texts, and the places where they differ if both have as many."""
     one, other = WORD.findall(a.lower()), WORD.findall(b.lower())
-    differ = [place for place, (x, y) in enumerate(zip(one, other, strict=False)) if x != y]
-    if len(one) != len(other) or not 1 < len(differ) <= len(one) / 2:
-        return False
-    return differ[0] < SUBJECT or all(NUMBER.search(one[place]) and NUMBER.search(other[place]) for place in differ)
+    places = [place for place, (x, y) in enumerate(zip(one, other, strict=False)) if x != y]
+    return one, other, places if len(one) == len(other) else []
 
 
 def is_alike(a: str, b: str) -> bool:

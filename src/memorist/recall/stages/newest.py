@@ -5,7 +5,7 @@ the query. Which replaces which was judged when the newer one was written, and i
 pair that no link speaks of may be judged now.
 """
 
-from collections.abc import Sequence
+from collections.abc import Container, Iterable, Sequence
 from dataclasses import replace
 from datetime import datetime
 from itertools import combinations
@@ -22,7 +22,7 @@ from memorist.store.where import Where
 from memorist.text.claims import LONGEST_CLAIM, is_alike, is_personal
 
 FIRST = 5  # hits, of which the first and one other may be judged now
-ALIKE = 0.3  # cosine of the static table from which a pair is worth the reader's time
+ALIKE = 0.35  # cosine of the static table from which a pair is worth the reader's time: at .4 outdated first rises by 5 points
 BEHIND = 0.999  # of the newer one's score: directly behind it
 
 
@@ -44,29 +44,39 @@ class NewestFirst:
         best = [hit for hit in ordered(search.hits)[: self.most] if _states(hit.record, tools)]
         links = _links(best, search, tools)
         best += _added(best, links, search, tools)
-        newer: dict[str, Hit] = {}  # by the id of the older one, the newest that replaces it
-        for a, b in combinations(best, 2):
-            old, new = sorted((a, b), key=_key)
-            if {old.record.id, new.record.id} in links and _may_replace(new.record, old.record):
-                known = newer.get(old.record.id)
-                newer[old.record.id] = new if known is None or _key(new) > _key(known) else known
-        if (pair := _unjudged(best, links, search)) and tools.reads:
+        newer: dict[str, tuple[bool, float, Hit]] = {}  # by the id of the older one, what replaces it
+        for old, new in combinations(sorted(best, key=_key), 2):
+            sure = links.get(frozenset((old.record.id, new.record.id)))
+            if sure is not None and _may_replace(new.record, old.record):
+                found = is_alike(old.record.text, new.record.text), sure, new
+                if found[:2] >= newer.get(old.record.id, (False, 0.0))[:2]:  # the surest, and of these the newest
+                    newer[old.record.id] = found
+        pair = _unjudged(best, links, search) if best and best[0].record.id not in newer and tools.reads else None
+        if pair:
             old, new = pair
-            if reader.relations([(old.record.text, new.record.text)])[0].replaces >= reader.ORDER:
-                newer[old.record.id] = new
+            sure = reader.relations([(old.record.text, new.record.text)])[0].replaces
+            if sure >= reader.ORDER:
+                newer[old.record.id] = False, sure, new
         if not newer:
             return search
-        hits = {hit.record.id: hit for hit in search.hits}
-        # The oldest first, so that of a chain the newest ends in front.
-        for old in sorted((hit for hit in best if hit.record.id in newer), key=_key):
-            new = newer[old.record.id]
-            before, after = hits.get(old.record.id, old), hits.get(new.record.id, new)
-            top = max(before.score, after.score)
-            first = rescored(_with_chance(after, before), top, "newest")
-            hits[new.record.id] = replace(first, replaces=(*first.replaces, old.record.id))
-            last = rescored(before, min(before.score, top * BEHIND), "outdated")
-            hits[old.record.id] = replace(last, why={**last.why, "outdated": last.why.get("outdated", 1.0)})
-        return search.but(hits=tuple(ordered(hits.values())), note=f"{len(newer)} hits are superseded by newer ones")
+        hits = {hit.record.id: hit for hit in (*best, *search.hits)}
+        older = sorted((hit for hit in best if hit.record.id in newer), key=_key)
+        for id, (_, sure, new) in (
+            (old.record.id, newer[old.record.id]) for old in older
+        ):  # of a chain the newest ends in front
+            before, after = hits[id], hits[new.record.id]
+            lifted = rescored(_with_chance(after, before), max(before.score, after.score), "newest")
+            hits[new.record.id] = replace(lifted, replaces=(*lifted.replaces, id)) if sure >= reader.ORDER else lifted
+        for id, (_, sure, new) in ((old.record.id, newer[old.record.id]) for old in reversed(older)):
+            before = hits[id]
+            behind = rescored(before, min(before.score, hits[new.record.id].score * BEHIND), "behind")
+            # If less sure, both may hold, and they only change places.
+            hits[id] = replace(behind, why={**behind.why, "outdated": 1.0}) if sure >= reader.ORDER else behind
+        kept = {hit.record.id for hit in search.hits} | {new.record.id for _, _, new in newer.values()}
+        return search.but(
+            hits=tuple(ordered(hit for id, hit in hits.items() if id in kept)),
+            note=f"{len(newer)} hits are superseded by newer ones",
+        )
 
 
 def _states(record: Record, tools: Tools) -> bool:
@@ -78,14 +88,15 @@ def _key(hit: Hit) -> tuple[datetime, int]:
     return hit.record.times.stated, hit.record.number
 
 
-def _links(best: Sequence[Hit], search: Search, tools: Tools) -> list[set[str]]:
-    """The pairs of which one contradicts or may replace the other."""
+def _links(best: Sequence[Hit], search: Search, tools: Tools) -> dict[frozenset[str], float]:
+    """The pairs of which one contradicts the other, which is 1, or may replace it, with the probability."""
     active = Where(search.where.access).also("state", "eq", "active")
     links = tools.store.links(active, [hit.record.id for hit in best]) if best and search.as_of is None else []
-    return [{link.a, link.b} for link in links if link.kind == "contradicts" or link.evidence == NEWER]
+    newer = {frozenset((link.a, link.b)): link.weight for link in links if link.evidence == NEWER}
+    return newer | {frozenset((link.a, link.b)): 1.0 for link in links if link.kind == "contradicts"}
 
 
-def _added(best: Sequence[Hit], links: Sequence[set[str]], search: Search, tools: Tools) -> list[Hit]:
+def _added(best: Sequence[Hit], links: Iterable[frozenset[str]], search: Search, tools: Tools) -> list[Hit]:
     """Newer memories that were not found, or rank far behind, with the score of the best of those that they replace."""
     there = {hit.record.id: hit for hit in reversed(best)}
     older = {id: there[known] for pair in links for id in pair - there.keys() for known in pair & there.keys()}
@@ -98,7 +109,7 @@ def _added(best: Sequence[Hit], links: Sequence[set[str]], search: Search, tools
     return found
 
 
-def _unjudged(best: Sequence[Hit], links: Sequence[set[str]], search: Search) -> tuple[Hit, Hit] | None:
+def _unjudged(best: Sequence[Hit], links: Container[frozenset[str]], search: Search) -> tuple[Hit, Hit] | None:
     """The first hit, and of the next ones the likest newer one, if no link speaks of the two. Texts that differ in one value only
     were judged by rule when they were written."""
     from memorist.models.embed import StaticEmbedder
@@ -111,7 +122,7 @@ def _unjudged(best: Sequence[Hit], links: Sequence[set[str]], search: Search) ->
         hit
         for hit in others
         if _key(old) < _key(hit)
-        and {old.record.id, hit.record.id} not in links
+        and frozenset((old.record.id, hit.record.id)) not in links
         and _may_replace(hit.record, old.record)
         and not is_alike(old.record.text, hit.record.text)
     ]
@@ -126,7 +137,7 @@ def _unjudged(best: Sequence[Hit], links: Sequence[set[str]], search: Search) ->
 def _may_replace(new: Record, old: Record) -> bool:
     """A memory that nobody vouches for makes no vouched-for one outdated, only a pin can outdate a pin, and two people may both say
     "I live in …"."""
-    if (new.scope, new.home) != (old.scope, old.home) or new.times.stated <= old.times.stated:
+    if (new.scope, new.home) != (old.scope, old.home) or new.times.stated < old.times.stated:
         return False
     if vouched_for(old) + held_up(old) > vouched_for(new) + held_up(new):
         return False

@@ -205,8 +205,13 @@ def _told(memory: Memory, call: _Call) -> str:
 
 def _waiting(memory: Memory, call: _Call) -> str:
     """One line about what waits for a person, at the start of a session."""
-    waiting = len(consent.waiting(memory.access, memory._tools.store)) if call.moment == "start" else 0
-    return f"waiting for the user's confirmation: {waiting}; `memorist review` lists them" if waiting else ""
+    if call.moment != "start":
+        return ""
+    questions = len(consent.waiting(memory.access, memory._tools.store))
+    typed = memory.count({"status": "candidate", "scope": memory.home, "origin": "recorded"})
+    waits = [f"questions: {questions}, `memorist review` lists them"] * bool(questions)
+    waits += [f"unconfirmed memories: {typed}, `memorist promote ID` confirms one"] * bool(typed)
+    return "waiting for the user's confirmation: " + "; ".join(waits) if waits else ""
 
 
 def _captured(memory: Memory, call: _Call) -> None:
