@@ -204,14 +204,6 @@ def log_odds(chance: float) -> float:
     return math.log(bounded / (1 - bounded))
 
 
-# How a memory fades while it is not used.
-DECAYS: Mapping[str, Factor] = {
-    "none": lambda record, now, kinds: 1.0,
-    "hyperbolic": lambda record, now, kinds: 1.0 if record.pinned else faded(last_of(record), now),
-    # 5 % less every week: half is left after thirteen and a half weeks.
-    "weekly": lambda record, now, kinds: 1.0 if record.pinned else math.pow(0.95, days_since(last_of(record), now) / 7),
-    "half_life": half_life,
-}
 FACTORS: Mapping[str, Factor] = {
     # The default design: each within narrow bounds.
     "recency": recency,

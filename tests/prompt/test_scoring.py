@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from memorist import Memory, scoring
 from memorist.designs import BALANCED
 from memorist.kinds import KINDS, Kind, Kinds
-from memorist.recall.stages.weigh import FavourSeason
+from memorist.recall.stages.weigh import Favour
 from memorist.records import Counters, Provenance, Record, Times
 from memorist.testing import a_record
 from memorist.testing.records import START
@@ -28,14 +28,14 @@ def factor(name: str, record: Record) -> float:
     return scoring.FACTORS[name](record, START, KINDS)
 
 
-def decay(name: str, record: Record) -> float:
-    return scoring.DECAYS[name](record, START, KINDS)
+def half_life(record: Record) -> float:
+    return scoring.half_life(record, START, KINDS)
 
 
 INFERRED: Any = dict(status="candidate", provenance=Provenance(messages=(1, 2)))
 
 
-@pytest.mark.covers("C3-1", "C3-2", "S1-5", "S3-28", "S4-9", "S4-10", "W3-1", "W4-6", "X8")
+@pytest.mark.covers("C3-1", "C3-2", "S1-5", "S4-9", "S4-10", "W3-1", "W4-6", "X8")
 @pytest.mark.parametrize(
     ("value", "wanted"),
     [
@@ -48,15 +48,13 @@ INFERRED: Any = dict(status="candidate", provenance=Provenance(messages=(1, 2)))
         (lambda: factor("status", aged(0, pinned=True)), 2.0),
         (lambda: factor("status", aged(0, status="candidate")), 0.7),
         (lambda: factor("status", aged(0, status="candidate", pinned=True, trust="low")), 0.7),
-        *((lambda days=days: decay("weekly", aged(days)), left) for days, left in (
-            (0, 1.0), (7, 0.95), (70, 0.95**10), (7 * math.log(0.5) / math.log(0.95), 0.5))),
-        *((lambda days=days: decay("hyperbolic", aged(days)), left) for days, left in (
+        *((lambda days=days: scoring.faded(START - timedelta(days=days), START), left) for days, left in (
             (0, 1.0), (30, 1 / 1.3), (100, 0.5), (300, 0.25), (10_000, 0.25))),
-        *((lambda kind=kind, days=days: decay("half_life", aged(3 * days, kind=kind)), 0.125) for kind, days in (
+        *((lambda kind=kind, days=days: half_life(aged(3 * days, kind=kind)), 0.125) for kind, days in (
             ("fact", 30), ("procedure", 60), ("entity", 60), ("preference", 90), ("correction", 365))),
-        *((lambda name=name: decay(name, aged(5000, pinned=True)), 1.0) for name in scoring.DECAYS),
-        (lambda: decay("half_life", aged(7, **INFERRED)), 0.5),
-        (lambda: decay("half_life", aged(7, **{**INFERRED, "status": "confirmed"})), 0.5 ** (7 / 30)),
+        (lambda: half_life(aged(5000, pinned=True)), 1.0),
+        (lambda: half_life(aged(7, **INFERRED)), 0.5),
+        (lambda: half_life(aged(7, **{**INFERRED, "status": "confirmed"})), 0.5 ** (7 / 30)),
         *((lambda hours=hours: factor("fresh", aged(hours / 24)), 1 + 0.5 * math.exp(-hours / 24)) for hours in (0, 24, 240)),
         (lambda: scoring.confidence(aged(90, trust="high"), START, KINDS), 0.125),
     ],
@@ -104,8 +102,7 @@ COUNTERS = st.builds(Counters, *[st.integers(0, 10**6)] * 6)
 def test_every_factor_is_bounded_and_only_time_and_use_move_it(record: Record, counted: Counters, days: float) -> None:
     record, later = replace(record, counters=counted), START + timedelta(days=days)
     assert all(0.009 <= one(record, START, KINDS) <= 2.0 for one in scoring.FACTORS.values())
-    for fade in scoring.DECAYS.values():
-        assert 0 <= fade(record, later, KINDS) <= fade(record, START, KINDS) <= 1
+    assert 0 <= scoring.half_life(record, later, KINDS) <= scoring.half_life(record, START, KINDS) <= 1
     praised = replace(record, counters=replace(counted, up=counted.up + 1))
     assert 0 <= scoring.judged(record) <= scoring.judged(praised) <= 1
     assert abs(scoring.score(counted)) <= 15 and 0.2 <= scoring.reinforced(scoring.score(counted)) <= 3
@@ -129,7 +126,7 @@ def test_a_list_is_in_the_order_of_the_document(trust: Any, kind: str, hours: fl
 
 @pytest.mark.covers("S4-9")
 def test_a_season_counts_where_the_question_names_it() -> None:
-    design = replace(BALANCED, recall=(*BALANCED.recall[:8], FavourSeason(), *BALANCED.recall[8:]))
+    design = replace(BALANCED, recall=(*BALANCED.recall[:8], Favour(), *BALANCED.recall[8:]))
     with Memory(":memory:", project="atlas", design=design) as memory:
         memory.remember("The backend team reviews all deploys", season="end of sprint")
         memory.remember("A red pipeline blocks deploys")

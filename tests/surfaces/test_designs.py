@@ -11,8 +11,9 @@ from memorist import Memory
 from memorist.design import Design
 from memorist.designs import BALANCED, DESIGNS, HEBBIAN, find, own
 from memorist.errors import Invalid
-from memorist.recall.stages.keep import Abstain, DropUnlikely, DropWeak
+from memorist.recall.stages.keep import DropUnlikely, KeepClose
 from memorist.recall.stages.weigh import Weigh, WeighByVotes
+from memorist.recall.weights import weights
 from memorist.surfaces import settings
 from memorist.surfaces.settings import ALIASES, TUNING
 from memorist.upkeep.retain import MEGABYTE, Prune
@@ -65,13 +66,13 @@ def test_a_base_alone_is_the_base_under_another_name(tmp_path: Path) -> None:
 def test_stages_and_jobs_can_be_chosen(tmp_path: Path) -> None:
     text = """
     base = "hebbian"
-    stages = ["understand", "words", "drop_weak", "believed", "weigh", "keep_best"]
+    stages = ["understand", "words", "keep_close", "believed", "weigh", "keep_best"]
     jobs = []
     [recall.weigh]
     factors = ["recency", "votes"]
     """
     mine = own.load(write(tmp_path / "mine.toml", text))
-    assert mine.recall[2] == DropWeak(0.05) and mine.recall[4] == Weigh(("recency", "votes"))
+    assert mine.recall[2] == KeepClose(0.05, 0.0, 1000) and mine.recall[4] == Weigh(("recency", "votes"))
     assert mine.upkeep == ()
 
 
@@ -120,11 +121,11 @@ STAGES = 'stages = ["understand", "words", "believed", "weigh", "keep_best"]\n'
         ('base = "hebbian"\nstages = ["understand", "words", "keep_best", "believed"]', "end with keep_best"),
         (
             'base = "hebbian"\nstages = ["understand", "votes", "words", "believed", "keep_best"]',
-            "votes is before words, where nothing is found yet.*Before it may come understand, recognise, learnt, aliases, widen",
+            "votes is before words, where nothing is found yet.*Before it may come understand, recognise, learnt, widen",
         ),
         (
-            'base = "balanced"\nstages = ["understand", "gather", "spread", "blend", "believed", "keep_best"]',
-            "spread is before blend",
+            'base = "balanced"\nstages = ["understand", "gather", "say_once", "blend", "believed", "keep_best"]',
+            "say_once is before blend",
         ),
         (
             'base = "curated"\n[lane.pinned]\nfloor = 500\nceiling = 100',
@@ -157,7 +158,10 @@ STAGES = 'stages = ["understand", "words", "believed", "weigh", "keep_best"]\n'
         ('base = "hebbian"\n[recall.believed]\nx = 1', "recall.believed has no key 'x'; keys are none"),
         ('base = "hebbian"\n[recall.votes]\nreinforce = -1', "recall.votes.reinforce must be a number from 0 to 100"),
         ('base = "hebbian"\n[recall.votes]\ndemote = nan', "recall.votes.demote must be a number"),
-        ('base = "hebbian"\n[recall.drop_weak]\nshare = 1.5', "recall.drop_weak.share must be a number from 0 to 1"),
+        (
+            'base = "hebbian"\n[recall.keep_close]\nof_best = 1.5',
+            "recall.keep_close.of_best must be a number from 0 to 1",
+        ),
         ('base = "hebbian"\njobs = ["tidy"]', "jobs: there is no 'tidy'; it is one of prune"),
         (
             'base = "hebbian"\njobs = []\n[upkeep.prune]\npercent = 1',

@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from conftest import rounds
-from memorist import Memory, recall
+from memorist import Memory
 from memorist.access import Access
 from memorist.design import Due, Proposal, Tools
 from memorist.designs import BALANCED
@@ -337,23 +337,6 @@ def test_clusters_are_replaced_and_never_add_up(memory: Memory, clock: MovableCl
     memory.forget(where={"id": {"$in": sorted(bills)}})
     deep(memory)
     assert len(heads(memory)) == 1 and memory.count({"kind": "cluster"}) <= 2
-
-
-@pytest.mark.covers("S4-5")
-def test_the_centroid_of_a_cluster_finds_what_is_similar(memory: Memory, monkeypatch: pytest.MonkeyPatch) -> None:
-    birds = [added(memory, text) for text in HERONS]
-    [added(memory, text) for text in INVOICES]
-    monkeypatch.setattr(
-        recall.alike, "STAGES", (*recall.alike.STAGES, lambda found, _: found.keeping(found.hits[:2], {}, None))
-    )
-    before = [hit.record.number for hit in memory.similar(birds[0].id, limit=10)]
-    deep(memory)
-    after = memory.similar(birds[0].id, limit=10)
-    assert len(before) == 2 and [hit.record.number for hit in after][:2] == before
-    assert {hit.record.number for hit in after} == {each.number for each in birds[1:]}
-    scores = [hit.score for hit in after]
-    assert scores == sorted(scores, reverse=True) and all("cluster" in hit.why for hit in after[2:])
-    assert len(memory.similar(birds[0].id, limit=3)) == 3
 
 
 def test_sessions_are_linked_within_bounds(memory: Memory) -> None:

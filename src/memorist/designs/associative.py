@@ -13,7 +13,7 @@ from memorist.recall.stages.gather import Gather, Recognise, Understand
 from memorist.recall.stages.judge import Judge
 from memorist.recall.stages.keep import Believed, KeepBest, KeepClose, OneVoice
 from memorist.recall.stages.triggered import Triggered
-from memorist.recall.stages.weigh import FavourKinds, FavourSeason, MarkConflicts, Rerank, Suspect, Weigh
+from memorist.recall.stages.weigh import Favour, MarkConflicts, Rerank, Suspect, Weigh
 from memorist.upkeep.clusters import Clusters
 from memorist.upkeep.retain import Settle
 from memorist.upkeep.tidy import FadeAway
@@ -31,8 +31,7 @@ ASSOCIATIVE = Design(
         Cascade(seeds=10, depth=2),
         Judge(most=50, judges=2),
         Weigh(factors=("fresh", "confidence", "pinned", "doubt")),
-        FavourSeason(),
-        FavourKinds(),
+        Favour(),
         Suspect(),
         Rerank(),
         MarkConflicts(),

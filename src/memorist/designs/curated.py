@@ -6,9 +6,9 @@ agent is working on still more. Words only: aliases, misspellings and word prefi
 
 from memorist.design import Budget, Design, Due, Lane, Promotion
 from memorist.recall.stages.gather import Understand
-from memorist.recall.stages.keep import Believed, DropTail, KeepBest, KeepTop, OneVoice, SayOnce, Spread
-from memorist.recall.stages.weigh import FavourKinds, FileAffinity, MarkConflicts, Rerank, Suspect, Weigh
-from memorist.recall.stages.words import ByFields, ExpandAliases, Widen
+from memorist.recall.stages.keep import Believed, DropTail, KeepBest, OneVoice, SayOnce
+from memorist.recall.stages.weigh import Favour, MarkConflicts, Rerank, Suspect, Weigh
+from memorist.recall.stages.words import ByFields, Widen
 from memorist.upkeep.retain import Expire, Retain, Settle
 from memorist.upkeep.suggest import SuggestAliases
 
@@ -18,19 +18,15 @@ CURATED = Design(
     reads=("session", "project"),
     recall=(
         Understand(),
-        ExpandAliases(),
         Widen(),
         ByFields(),
         Believed(),
         Weigh(factors=("category", "age", "access", "status", "quarantine")),
         Suspect(),
-        FileAffinity(),
-        FavourKinds(),
+        Favour(),
         MarkConflicts(),
         Rerank(),
-        KeepTop(),
         DropTail(),
-        Spread(),
         SayOnce(),
         OneVoice(),
         KeepBest(pinned=5),

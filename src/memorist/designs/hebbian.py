@@ -7,7 +7,7 @@ while there is room. There are no synonyms.
 
 from memorist.design import Design, Promotion
 from memorist.recall.stages.gather import Understand
-from memorist.recall.stages.keep import Believed, DropWeak, KeepBest
+from memorist.recall.stages.keep import Believed, KeepBest, KeepClose
 from memorist.recall.stages.weigh import Suspect, WeighByVotes
 from memorist.recall.stages.words import ByWords
 from memorist.upkeep.retain import Prune
@@ -18,11 +18,11 @@ HEBBIAN = Design(
     reads=("project", "global"),
     recall=(
         Understand(urls=False),
-        ByWords(pool=60, source=True, lifted="votes"),
+        ByWords(pool=60, source=True, voted=True),
         Believed(),
         WeighByVotes(reinforce=3.0, demote=1.0),
         Suspect(),
-        DropWeak(share=0.05),
+        KeepClose(of_best=0.05, of_previous=0.0, most=1000),
         KeepBest(),
     ),
     upkeep=(Prune(),),

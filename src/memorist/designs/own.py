@@ -30,14 +30,13 @@ OFF = "off"
 FAMILIES = ("task", "session", "project", "user", "global")
 STAGES: Mapping[str, type] = {
     "understand": gather.Understand, "recognise": gather.Recognise, "learnt": lessons.Learnt, "words": words.ByWords,
-    "gather": gather.Gather, "blend": blend.Blend, "fuse_ranks": blend.FuseRanks, "aliases": words.ExpandAliases,
+    "gather": gather.Gather, "blend": blend.Blend, "fuse_ranks": blend.FuseRanks,
     "widen": words.Widen, "fields": words.ByFields, "believed": keep.Believed, "weigh": weigh.Weigh,
     "votes": weigh.WeighByVotes, "lessons": lessons.Lessons, "suspect": weigh.Suspect, "abstain": keep.Abstain,
-    "drop_unlikely": keep.DropUnlikely, "drop_weak": keep.DropWeak, "keep_close": keep.KeepClose,
-    "files": weigh.FileAffinity, "favour_kinds": weigh.FavourKinds, "favour_season": weigh.FavourSeason,
-    "fade": weigh.Fade, "rerank": weigh.Rerank, "judge": judge.Judge, "keep_top": keep.KeepTop,
-    "cascade": cascade.Cascade,
-    "drop_tail": keep.DropTail, "spread": keep.Spread, "say_once": keep.SayOnce, "one_voice": keep.OneVoice,
+    "drop_unlikely": keep.DropUnlikely, "keep_close": keep.KeepClose,
+    "favour": weigh.Favour,
+    "rerank": weigh.Rerank, "judge": judge.Judge, "cascade": cascade.Cascade,
+    "drop_tail": keep.DropTail, "say_once": keep.SayOnce, "one_voice": keep.OneVoice,
     "mark_conflicts": weigh.MarkConflicts, "newest_first": newest.NewestFirst, "triggered": triggered.Triggered,
     "keep_best": keep.KeepBest,
 }  # fmt: skip
@@ -52,7 +51,7 @@ JOBS: Mapping[str, type] = {
 NAMES: Mapping[type, str] = {kind: name for name, kind in (*STAGES.items(), *JOBS.items())}
 SLOTS = ("budget", "compression", "promotion", "due")  # the other parts of a design, each with a table of its own
 INTERNAL = ("name", "optional", "spare")  # fields that a file does not set
-BEFORE = ("understand", "recognise", "learnt", "aliases", "widen")  # these work on the query, all others on hits
+BEFORE = ("understand", "recognise", "learnt", "widen")  # these work on the query, all others on hits
 FINDS = (["words"], ["fields"], ["gather", "blend"], ["gather", "fuse_ranks"])  # a design finds by exactly one of these
 
 
@@ -152,7 +151,7 @@ def _must_work(stages: Sequence[Any]) -> None:
     finds, untriggered = order.index(finders[-1]), [name for name in order if name != "triggered"]
     early = set(order[:finds]) - {*BEFORE, *finders}
     chances = {"abstain", "drop_unlikely"} & set(order) if "blend" not in order else set()
-    wording = {"aliases", "widen"} & set(order if finders != ["fields"] else order[finds:])
+    wording = {"widen"} & set(order if finders != ["fields"] else order[finds:])
     learning = [name for name in order if name in ("learnt", "blend", "lessons")]
     factors = {factor for stage in stages if isinstance(stage, weigh.Weigh) for factor in stage.factors}
     framed = (order[0], order[-1], "believed" in order[finds + 1 : -1]) == ("understand", "keep_best", True)

@@ -17,7 +17,7 @@ TIERS = Design(
     reads=("task", "project", "global"),
     recall=(
         Understand(),
-        ByWords(pool=200, lifted="importance"),
+        ByWords(pool=1000),
         Believed(),
         Weigh(factors=("important",)),
         Suspect(),

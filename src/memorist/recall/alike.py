@@ -1,8 +1,7 @@
 """Finds memories similar to a given one, by words and meaning together as for a query, but only among texts of its own layer.
 
 There is no fixed cosine threshold: what 0.5 means differs from model to model and from store to store (W4-5). Instead the
-blend estimates how likely each memory is to matter. If that yields fewer than were requested, other members of the memory's
-cluster fill up the list.
+blend estimates how likely each memory is to matter.
 """
 
 from dataclasses import dataclass, replace
@@ -10,19 +9,15 @@ from dataclasses import dataclass, replace
 from memorist.access import Access
 from memorist.design import Design, Tools
 from memorist.kinds import MEMORY
-from memorist.recall.pipeline import Asked, Query, Search, answer
+from memorist.recall.pipeline import Query, Search, answer
 from memorist.recall.scopes import scopes_of
 from memorist.recall.stages.blend import Blend
 from memorist.recall.stages.gather import LONGEST_MESSAGE, Gather
 from memorist.recall.stages.keep import Believed, DropUnlikely, KeepBest
 from memorist.recall.stages.weigh import Suspect
 from memorist.records import Hit, Record
-from memorist.store.nouns import shelf_of
-from memorist.store.where import Where
-from memorist.text.injection import suspect
 from memorist.text.words import LONGEST_QUERY, query_terms
 
-AVERAGED = 50  # cluster members from which the centroid is computed
 SEARCHED = {"memory": "memory", "turns": "sessions", "documents": "sources"}  # the `search=` value for each layer
 
 
@@ -33,8 +28,8 @@ class Whole:
     def __call__(self, search: Search, tools: Tools) -> Search:
         text, layers = search.query[:LONGEST_QUERY], {shelf.layer for shelf in search.shelves}
         vectors, note = tools.meaning.in_time(text[:LONGEST_MESSAGE], search.left(), layers)
-        asked = Asked(text, vectors=tuple((generation, vector) for generation, vector in vectors if vector.any()))
-        return search.but(terms=tuple(query_terms(text)), asked=asked, note=note)
+        known = tuple((generation, vector) for generation, vector in vectors if vector.any())
+        return search.but(terms=tuple(query_terms(text)), said=text, vectors=known, note=note)
 
 
 STAGES = (Whole(), Gather(), Blend(), Believed(), Suspect(), DropUnlikely(behind=4.0, below=0.02), KeepBest())
@@ -50,26 +45,4 @@ def similar(record: Record, limit: int, who: Access, homes: tuple[str, ...], des
     query = Query(text, limit, SEARCHED.get(layer, "all"), kinds=kinds, where={"id": {"$ne": record.id}})
     if record.scope not in scopes_of(query, who, homes, design, tools.store):
         query = replace(query, scope=record.scope)
-    hits = list(answer(query, who, homes, replace(design, recall=STAGES), tools)[0].hits)
-    if len(hits) < limit:
-        hits += _from_cluster(record, hits, who, tools)[: limit - len(hits)]
-    return hits
-
-
-def _from_cluster(record: Record, hits: list[Hit], who: Access, tools: Tools) -> list[Hit]:
-    """Other verified members of its clusters, nearest to the centroid first and ranked after the hits. They share its subject,
-    perhaps without sharing a word."""
-    store, where = tools.store, Where(who).also("state", "eq", "active")
-    heads = [link.b for link in store.links(where, [record.id], "in_cluster") if link.a == record.id]
-    ids = sorted({link.a for link in store.links(where, heads, "in_cluster")}) if heads else []
-    trusted = {each.number: each for each in store.get(ids, where) if each.trust != "low" and not suspect(each)}
-    cosines: dict[int, float] = {}
-    for generation in tools.meaning.living():
-        shelves = generation.fitting({shelf_of(each) for each in trusted.values()})
-        cosines |= store.similarities(generation.id, list(trusted)[:AVERAGED], shelves, list(trusted))
-    others = cosines.keys() - {record.number, *(hit.record.number for hit in hits)}
-    least = min((hit.score for hit in hits), default=1.0)
-    return [
-        Hit(trusted[number], least * cosines[number], {"behind": least, "cluster": cosines[number]})
-        for number in sorted(others, key=lambda number: (-cosines[number], number))
-    ]
+    return list(answer(query, who, homes, replace(design, recall=STAGES), tools)[0].hits)

@@ -11,11 +11,10 @@ can be listed; adding one to a design means adding a word to a tuple. Stages may
 What may be an answer is a `Candidate`, just a few numbers, until its text is read; from then on it is a `Hit`.
 """
 
-import math
 import time
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import ExitStack
-from dataclasses import field, replace
+from dataclasses import replace
 from datetime import datetime
 from os import PathLike
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
@@ -29,7 +28,8 @@ from memorist.kinds import ARCHIVE, DOCUMENTS, KINDS, LAYERS, MEMORY, TURNS, kin
 from memorist.lazy import dataclass
 from memorist.recall.monitor import HURRY
 from memorist.recall.scopes import scopes_of, shelves_in
-from memorist.records import Hit, Moment, Recall, Record, Step, new_id, utc
+from memorist.records import Hit, Moment, Recall, Step, new_id, utc
+from memorist.scoring import vouched_for
 from memorist.store.nouns import Fact, Generation, Shelf
 from memorist.store.where import Order, Where
 from memorist.text.bm25 import Yardstick
@@ -40,20 +40,6 @@ from memorist.text.visible import quoted
 
 if TYPE_CHECKING:
     from memorist.models.embed import Floats
-
-
-@dataclass(frozen=True, slots=True)
-class Asked:
-    """What the query was found to ask for."""
-
-    text: str  # the text compared by meaning: without injected text and without names of known speakers
-    speakers: tuple[str, ...] = ()
-    spans: tuple[Span, ...] = ()  # the times it mentions
-    vectors: "tuple[tuple[Generation, Floats], ...]" = ()  # of `text`, one for each readable generation
-    # Names and numbers in the query that occur in the store, and how informative each is.
-    names: Mapping[str, float] = field(default_factory=dict)
-    role: str | None = None  # whose turns it asks for: "assistant" or "user"
-    alone: bool = False  # it asks for nothing but a time: "what did I do today?"
 
 
 class Candidate(NamedTuple):
@@ -71,11 +57,7 @@ class Taught(NamedTuple):
 
     users: float
     others: float
-    question: str  # the most telling one of those queries
-
-    @property
-    def strength(self) -> float:
-        return abs(self.users) + abs(self.others)
+    question: str  # the first of those queries
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,6 +70,9 @@ class Expansion:
     weight: float  # below 1
 
 
+NOTHING = "no memory that this may find holds any of the question's words or comes near its meaning"
+
+
 class Search(NamedTuple):
     """A query on its way through the stages: what is asked, where to look, and what was found so far."""
 
@@ -97,7 +82,6 @@ class Search(NamedTuple):
     limit: int
     now: datetime
     as_of: datetime | None = None
-    filtered: bool = False  # the caller passed a filter
     layers: tuple[str, ...] = ()  # as requested; with `as_of` the archive is read too
     moment: datetime | None = None  # when it is asked, to resolve "last week"; None means now
     exact: bool = False  # compare with every vector
@@ -107,7 +91,13 @@ class Search(NamedTuple):
     until: float | None = None  # the deadline, on `time.perf_counter`
     terms: tuple[str, ...] = ()
     expansions: tuple[Expansion, ...] = ()  # terms similar to those of the query
-    asked: Asked = Asked("")
+    said: str = ""  # the text compared by meaning: without injected text and without names of known speakers
+    speakers: tuple[str, ...] = ()  # that it names
+    spans: tuple[Span, ...] = ()  # the times it mentions
+    vectors: "tuple[tuple[Generation, Floats], ...]" = ()  # of `said`, one for each readable generation
+    names: Mapping[str, float] = {}  # names and numbers in it that occur in the store, and how informative each is
+    role: str | None = None  # whose turns it asks for: "assistant" or "user"
+    alone: bool = False  # it asks for nothing but a time: "what did I do today?"
     taught: Mapping[int, Taught] = {}  # by memory number
     candidates: tuple[Candidate, ...] = ()
     yardstick: Yardstick = Yardstick()  # what the terms weigh on these shelves
@@ -131,27 +121,12 @@ class Search(NamedTuple):
         500 → 100), but never fewer than were requested."""
         return max(self.limit, min(size // 3, max(33, size // 5))) if self.hurried else size
 
-    def nothing(self, compared: object = False) -> str:
-        """Why nothing was found: by words or, if vectors were compared, by meaning either."""
-        also, filtered = " or comes near its meaning" * bool(compared), " and passes the filter" * self.filtered
-        return f"no memory here holds any of the question's words{also}{filtered}"
-
     def left(self) -> float | None:
         """Seconds until the deadline; None if there is none."""
         return None if self.until is None else max(0.0, self.until - time.perf_counter())
 
     def but(self, **changes: Any) -> "Search":
         return self._replace(**changes)
-
-    def with_hits(self, hits: Sequence[Hit]) -> "Search":
-        """Adds hits, merged by id: two hits for one record share their factors, and the better score is kept."""
-        merged = {hit.record.id: hit for hit in self.hits}
-        for hit in hits:
-            known = merged.get(hit.record.id)
-            if known is not None:
-                hit = Hit(known.record, max(known.score, hit.score), {**known.why, **hit.why})
-            merged[hit.record.id] = hit
-        return self.but(hits=tuple(merged.values()))
 
     def keeping(self, hits: Iterable[Hit], dropped: Mapping[str, str], note: str | None = None) -> "Search":
         """These hits without the dropped ones; `dropped` gives the reason for each."""
@@ -181,11 +156,6 @@ def run(stages: Sequence[Stage], search: Search, tools: Tools) -> tuple[Search, 
     return search, tuple(trace)
 
 
-def found(record: Record, **factors: float) -> Hit:
-    """A hit whose score is the product of its factors."""
-    return Hit(record, math.prod(factors.values()), factors)
-
-
 def ordered(hits: Iterable[Hit]) -> list[Hit]:
     """Best first; among equals, newest first."""
     return sorted(hits, key=lambda hit: (-hit.score, -hit.record.number))
@@ -199,7 +169,6 @@ JUDGE = "Judge"  # the stage that asks a model
 HURRIED = Step("Monitor", 0, 0.0, note="hurried: recalls were slow lately, so less was looked at; see `status`")
 POOR = 0.35  # relevance: if the best memory has less, conversations are searched too
 AHEAD = 2.0  # a turn is shown beside memories only if it has this many times the relevance of the best one
-APART = {"task": "tasks", "narrative": "narratives"}  # kinds that are not recalled, and the verbs that list them
 SEARCHES: Mapping[str, tuple[str, ...]] = {
     "memory": (MEMORY,),
     "items": (MEMORY,),  # what was extracted from files and imports
@@ -249,21 +218,20 @@ def answer(
     only_memories = query.search == "memory" and query.kinds is None
     # A caller who sets a bound has decided what is too poor.
     poor = asked.min_relevance is None and _relevance(search.hits) < POOR
-    if only_memories and (because or poor) and _has_turns(asked, scopes, tools):
-        layers = (TURNS, ARCHIVE) if asked.as_of else (TURNS,)
-        turns = asked.but(shelves=shelves_in(scopes, layers, who), layers=(TURNS,))
-        search, trace, because = _with_turns(turns, search, trace, because, design, tools)
+    if only_memories and (because or poor) and asked.left() != 0 and not small_talk(question_of(query.text)):
+        there = asked.where.also("kind", "eq", "turn").also("scope", "in", scopes)
+        if scopes and tools.store.find(there, Order("at"), 1):
+            layers = (TURNS, ARCHIVE) if asked.as_of else (TURNS,)
+            turns = asked.but(shelves=shelves_in(scopes, layers, who), layers=(TURNS,))
+            search, trace, because = _with_turns(turns, search, trace, because, design, tools)
     hits, notes = search.hits, search.notes
-    if not asked.as_of and asked.left() != 0:
-        hits = tuple([_compared(hit, who.home, tools) for hit in hits])
+    if not asked.as_of and asked.left() != 0:  # in another project, `src/main.py` is a different file
+        seen = [hit for hit in hits if HASHES in hit.record.data and (hit.record.home or hit.record.scope) == who.home]
+        fresh = {hit.record.id: tools.folder.freshness(hit.record.data[HASHES]) for hit in seen}
+        hits = tuple([replace(hit, freshness=fresh[hit.record.id]) if hit.record.id in fresh else hit for hit in hits])
     if query.min_relevance is not None and all(step.stage != "DropUnlikely" for step in trace):
         told = f"the design {design.name} does not drop by a relevance, as balanced does"
         notes += (f"min_relevance had no effect: {told}",)
-    if because and only_memories:
-        because = "; ".join((because, *_listed_apart(query, asked, search.terms, tools)))
-        documents = asked.where.also("kind", "eq", "document").also("state", "eq", "active")
-        if scopes and tools.store.find(documents.also("scope", "in", scopes), Order("at"), 1):
-            notes += ("there are documents here, which this did not search; search='sources' (--search sources) does",)
     trace = (HURRIED, *trace) if hurried else trace
     found = Recall(query.text, hits, because, trace, scopes, "r" + new_id(search.now)[1:], notes)
     return found, (time.perf_counter() - started) * 1000
@@ -296,7 +264,6 @@ def _search(query: Query, scopes: tuple[str, ...], who: Access, tools: Tools, hu
         checks.whole(query.limit, "limit", 1, MOST_HITS),
         tools.clock(),
         as_of,
-        filtered=bool(query.where or query.kinds),
         layers=layers,
         moment=None if query.at is None else utc(query.at, "at"),
         exact=checks.flag(query.exact, "exact"),
@@ -317,13 +284,6 @@ def _relevance(hits: Iterable[Hit]) -> float:
     return max((*first, *fired), default=0.0)
 
 
-def _has_turns(asked: Search, scopes: tuple[str, ...], tools: Tools) -> bool:
-    """Whether there are conversations that may be searched for this: not in small talk, and not when time is up."""
-    if asked.left() == 0 or not scopes or small_talk(question_of(asked.query)):
-        return False
-    return bool(tools.store.find(asked.where.also("kind", "eq", "turn").also("scope", "in", scopes), Order("at"), 1))
-
-
 def _with_turns(
     turns: Search, held: Search, trace: tuple[Step, ...], because: str | None, design: Design, tools: Tools
 ) -> tuple[Search, tuple[Step, ...], str | None]:
@@ -335,48 +295,23 @@ def _with_turns(
     for hit in search.hits:
         if (hit.record.provenance.session, (hit.record.number, hit.record.number)) in sources:
             lost[hit.record.id] = "what was found in it is told"
-        else:
+        elif vouched_for(hit.record) or not hits:
             said.append(replace(hit, why={**hit.why, "conversation": 1.0}))
+        else:
+            lost[hit.record.id] = "memories answer this, and nobody verified this turn"
     if _relevance(said) < AHEAD * _relevance(hits):
         note = "conversation turns were not more relevant"
         lost |= {hit.record.id: "memories answer this as well" for hit in said}
     else:
         answers = "no memory seems to answer this" if because else "they answer this better than memories"
         note = f"from conversations: {answers}"
-        fired = [hit for hit in hits if FIRED in hit.why]
-        memories = [hit for hit in hits if FIRED not in hit.why]
-        both = held.but(hits=(*said, *memories))
-        for stage in design.recall if memories else ():
-            both = stage(both, tools) if type(stage).__name__ == "OneVoice" else both
-        hits = [*fired, *ordered(both.hits)]
+        hits = sorted(ordered((*said, *hits)), key=lambda hit: FIRED not in hit.why)
         beyond = enumerate(hits[turns.limit :], turns.limit + 1)
-        lost |= {**both.dropped, **{hit.record.id: f"rank {place}, asked for {turns.limit}" for place, hit in beyond}}
+        lost |= {hit.record.id: f"rank {place}, asked for {turns.limit}" for place, hit in beyond}
     shown = tuple(hits[: turns.limit])
     because = None if shown else f"{because}; conversations: {search.empty_because or _all_dropped(more)}"
     notes = tuple(dict.fromkeys((*held.notes, *search.notes)))
     return held.but(hits=shown, notes=notes), (*trace, *more, Step("Turns", len(shown), 0.0, lost, note)), because
-
-
-def _compared(hit: Hit, project: str | None, tools: Tools) -> Hit:
-    """The hit; if it is about files of this project, it says whether they have changed. In another project, `src/main.py` is a
-    different file."""
-    record = hit.record
-    if HASHES not in record.data or (record.home or record.scope) != project:
-        return hit
-    return replace(hit, freshness=tools.folder.freshness(record.data[HASHES]))
-
-
-def _listed_apart(query: Query, asked: Search, terms: Sequence[str], tools: Tools) -> Iterator[str]:
-    """The kinds that hold words of the query, but are listed by a verb of their own."""
-    here = Where.of(asked.where.access, query.where)
-    for kind in APART if terms else ():
-        if tools.store.match(terms, asked.shelves, here.also("kind", "eq", kind), 1).scores:
-            yield f"a {kind} here holds some: {finds_it(kind)}"
-
-
-def finds_it(kind: str) -> str:
-    lists = f"`{APART[kind]}` lists those, " if kind in APART else ""
-    return f"{lists}search='all' or kinds=['{kind}'] finds it"
 
 
 def _all_dropped(trace: Iterable[Step]) -> str:

@@ -25,11 +25,13 @@ from memorist.text.words import terms
 
 FAIR = 8  # up to so many neighbours each get a link's full weight; more of them share it
 BEAM = 16  # the best memories of a step, from which a walk continues
+SUPERSEDING, CLUSTERED = 0.9, 0.6  # the worth of such a link
+RARE = 40  # what more memories than this share is not used as a label
 NAMES_READ = 2000  # characters of a text that are searched for names
 LABELS_AT_MOST = 8  # tags, files and names of one memory that lead to others
 WIDEST, LONGEST_PATH = 200, 6  # memories on the frontier of a path search, and its maximal steps
-RELATED = 0.01  # the score from which a memory counts as related
 PathStep = tuple[int, str, float]  # a memory, by what a path leads to it, and the weight of that
+RELATED = 0.01  # the score from which a memory counts as related
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,15 +42,8 @@ class Manner:
     decay: float = 0.7  # factor of every step
     tags: float = 0.8  # factor towards the tag, and again back from it
     names: float = 0.3  # the same for files and names
-    clusters: float = 0.6
-    superseding: float = 0.9
-    others: float = 0.3
+    others: float = 0.3  # a link of a kind that has no worth of its own
     fan: int = bounded(1, 100, 8)  # the strongest links of one memory, which are followed
-    rare: int = bounded(2, 1000, 40)  # what more memories than this share is not used as a label
-
-    def worth(self, kind: str, weight: float) -> float:
-        fixed = {"relates_to": weight, "supersedes": self.superseding, "in_cluster": self.clusters}
-        return fixed.get(kind, self.others)
 
 
 class Reached(NamedTuple):
@@ -114,13 +109,14 @@ class Journey:
     def by_links(self, level: Sequence[Reached]) -> Iterator[Edge]:
         here = {each.record.number: each for each in level}
         for tie in self.store.neighbours(list(here), self.where, self.manner.fan):
-            factor = self.manner.worth(tie.kind, tie.weight) * self.manner.decay * shared_out(tie.degree)
+            fixed = {"relates_to": tie.weight, "supersedes": SUPERSEDING, "in_cluster": CLUSTERED}
+            factor = fixed.get(tie.kind, self.manner.others) * self.manner.decay * shared_out(tie.degree)
             yield Edge(here[tie.here], tie.there, tie.kind, factor)
 
     def by_labels(self, level: Sequence[Reached]) -> Iterator[Edge]:
         labels = [(each, label) for each in level for label in labels_of(each.record)]
         words = list(dict.fromkeys(label.term for _, label in labels))
-        holders = self.store.sharing(words, self.shelves, self.where, self.manner.rare) if words else {}
+        holders = self.store.sharing(words, self.shelves, self.where, RARE) if words else {}
         for here, label in labels:
             others = [number for number in holders.get(label.term, ()) if number != here.record.number]
             weight = self.manner.tags if label.tag else self.manner.names

@@ -6,8 +6,7 @@ members are linked by `in_cluster`. A later run keeps the head of a cluster that
 changed, and archives heads without members: clusters are replaced and never pile up.
 
 A head holds no text of its members, only the number of the central one, so nothing erased survives in a head. Its
-centroid is not stored either: it is derived from vectors that are themselves derived, and the store sums those of the
-members when somebody asks for similar memories (`recall/alike.py`).
+centroid is not stored either: it is derived from vectors that are themselves derived.
 """
 
 from collections import Counter

@@ -46,7 +46,6 @@ class Blend:
             scores.look_closer(more)
             more = _with_answers(more, scores, lost, search, tools)
             if not end:
-                scores.put_summaries_last(more)
                 scores.settle(more)
             records |= {record.number: record for record in more}
             held = sum(not_believed(record, search, tools) is None for record in records.values())
@@ -62,7 +61,7 @@ def _with_answers(
 ) -> list[Record]:
     """The records with the answers to those that only ask, and without questions that nobody answered; unless the query is for
     what the user asked."""
-    if search.asked.role == "user":
+    if search.role == "user":
         return list(records)
     kept = {record.number: record for record in records}
     for question in records:

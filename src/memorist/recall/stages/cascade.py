@@ -7,8 +7,8 @@ from memorist.design import Tools, bounded
 from memorist.lazy import dataclass
 from memorist.recall.pipeline import Search, ordered
 from memorist.recall.stages.keep import not_believed, rescored
-from memorist.recall.walk import Journey, Manner, Reached
-from memorist.records import Hit, Record, Signal
+from memorist.recall.walk import Journey, Manner
+from memorist.records import Hit, Signal
 from memorist.scoring import log_odds
 from memorist.store.nouns import shelf_of
 
@@ -33,22 +33,21 @@ class Cascade(Manner):
         hits, notes = {hit.record.id: hit for hit in search.hits}, list[str]()
         for step in walk.beginning(seeds):
             own = hits.get(step.record.id)
-            if _may_answer(step.record, search, tools) and (own is None or own.score < step.score):
-                way = ", ".join(name for name, _ in step.way)
-                hits[step.record.id] = rescored(own, step.score, f"linked {way}") if own else _hit(step, is_chance)
-                notes.append(f"[id:{step.record.number}] {way}")
+            record, score = step.record, step.score
+            # It lies on a requested layer, in a scope that the query reads or that is shared, and holds now.
+            is_shared = family_of(record.scope) in SHARED or record.scope in {shelf.scope for shelf in search.shelves}
+            may_answer = (
+                is_shared and shelf_of(record).layer in search.layers and not_believed(record, search, tools) is None
+            )
+            if not may_answer or (own and own.score >= score):
+                continue
+            way = ", ".join(name for name, _ in step.way)
+            if own:
+                hits[record.id] = rescored(own, score, f"linked {way}")
+            elif is_chance:
+                signal = Signal("linked", score, score, log_odds(score))
+                hits[record.id] = Hit(record, score, {"relevance": score, **dict(step.way)}, (signal,))
+            else:
+                hits[record.id] = Hit(record, score, dict(step.way))
+            notes.append(f"[id:{record.number}] {way}")
         return search.but(hits=tuple(hits.values()), note="; ".join(notes[: self.seeds])) if notes else search
-
-
-def _may_answer(record: Record, search: Search, tools: Tools) -> bool:
-    """Whether the record may answer the query: on a requested layer, in a scope that it reads or that is shared, and valid
-    now."""
-    is_shared = family_of(record.scope) in SHARED or record.scope in {shelf.scope for shelf in search.shelves}
-    return is_shared and shelf_of(record).layer in search.layers and not_believed(record, search, tools) is None
-
-
-def _hit(step: Reached, is_chance: bool) -> Hit:
-    if not is_chance:
-        return Hit(step.record, step.score, dict(step.way))
-    signal = Signal("linked", step.score, step.score, log_odds(step.score))
-    return Hit(step.record, step.score, {"relevance": step.score, **dict(step.way)}, (signal,))

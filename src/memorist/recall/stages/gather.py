@@ -7,16 +7,15 @@ become hits (`Blend`).
 """
 
 import math
-from collections.abc import Iterable, Mapping
-from dataclasses import replace
+from collections.abc import Iterable
 from functools import cache
 from heapq import nsmallest
 from typing import TYPE_CHECKING, ClassVar
 
-from memorist.design import Tools, bounded
+from memorist.design import Tools
 from memorist.kinds import TURNS
 from memorist.lazy import dataclass
-from memorist.recall.pipeline import Asked, Candidate, Search
+from memorist.recall.pipeline import NOTHING, Candidate, Search
 from memorist.recall.stages.labels import Labels, share
 from memorist.recall.stages.words import SHORTEST_FUZZY, misspelt
 from memorist.store.nouns import Fact, Near
@@ -38,6 +37,7 @@ from memorist.text.words import LONGEST_QUERY, query_terms, tells_something, ter
 if TYPE_CHECKING:
     from memorist.models.embed import Floats
 
+MOST_TERMS = 64  # words of a query that are searched for
 LONGEST_MESSAGE = 2000  # characters compared by meaning; pasted text is included only within this limit
 MOST_SPEAKERS = 200  # speakers whose names are recognised; where more people speak, a name says little
 MOST_BELOW, MOST_ABOVE = -2.0, 8.0  # standard deviations
@@ -69,7 +69,6 @@ class Understand:
     """Extracts the query itself, without text pasted or injected around it, and its terms: folded, stemmed, without stop
     words."""
 
-    most: int = bounded(1, 64, 64)
     urls: bool = True  # whether URLs are searched for; a query that is nothing but a URL always is
 
     def __call__(self, search: Search, tools: Tools) -> Search:
@@ -78,13 +77,13 @@ class Understand:
         if search.min_relevance is None and small_talk(whole):
             return search.but(note=SMALL_TALK, empty_because=SMALL_TALK)
         said = whole[:LONGEST_QUERY]
-        terms = tuple(query_terms(said, self.most))
+        terms = tuple(query_terms(said, MOST_TERMS))
         note = "looked for: " + ", ".join(terms) if terms else None
         if len(whole) > LONGEST_QUERY:
             note = f"only the first {LONGEST_QUERY:,} characters of the question were read; {note or 'no words in it'}"
-        elif len(terms) == self.most:
-            note = f"only the first {self.most} words of the question were used; {note}"
-        return search.but(terms=terms, asked=Asked(said), note=note, empty_because=None if terms else NO_WORDS)
+        elif len(terms) == MOST_TERMS:
+            note = f"only the first {MOST_TERMS} words of the question were used; {note}"
+        return search.but(terms=terms, said=said, note=note, empty_because=None if terms else NO_WORDS)
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,7 +96,7 @@ class Recognise:
     """
 
     def __call__(self, search: Search, tools: Tools) -> Search:
-        said, known = search.asked.text, tools.store.speakers(search.shelves, MOST_SPEAKERS)
+        said, known = search.said, tools.store.speakers(search.shelves, MOST_SPEAKERS)
         named, bare = speakers_in(said, known) if 0 < len(known) < MOST_SPEAKERS else ([], said)
         speakers = tuple(named)
         if not tells_something(bare):  # "Who is Ann?" asks about her, not about what she said
@@ -114,8 +113,9 @@ class Recognise:
         vectors = tuple((generation, vector) for generation, vector in read if vector.any())  # else it knew no word
         recognised = ", ".join((*speakers, *[span.text for span in times]))
         note = "; ".join(filter(None, (recognised and f"recognised: {recognised}", late))) or None
-        asked = Asked(bare, speakers, times, vectors, role=asked_role(said), alone=alone)
-        return search.but(asked=asked, terms=terms, note=note, notes=(late,) if late else ())
+        notes, role = (late,) if late else (), asked_role(said)
+        found = {"said": bare, "speakers": speakers, "spans": times, "vectors": vectors, "role": role, "alone": alone}
+        return search.but(**found, terms=terms, note=note, notes=notes)
 
 
 def _without_times(said: str, times: Iterable[Span], terms: tuple[str, ...]) -> tuple[str, tuple[str, ...], bool]:
@@ -141,33 +141,16 @@ def _vague() -> frozenset[str]:
 # ---------------------------------------------------------------- what may answer it
 
 
-@dataclass(frozen=True, slots=True)
-class Reading:
-    """The query as seen by one generation: its vector, and the ordinary similarity on these shelves."""
-
-    generation: int
-    vector: "Floats"
-    mean: float
-    spread: float
-
-    @classmethod
-    def of(cls, generation: int, vector: "Floats", near: Near) -> "Reading":
-        """Takes mean and spread from the shelves' own similarities, leaning on the usual ones where there are few rows."""
-        rows = near.rows + USUAL_ROWS
-        mean = (near.rows * near.mean + USUAL_ROWS * USUAL_MEAN) / rows
-        variance = (near.rows * near.spread**2 + USUAL_ROWS * USUAL_SPREAD**2) / rows
-        return cls(generation, vector, mean, max(LEAST_SPREAD, math.sqrt(variance)))
-
-    def add_to(self, meant: dict[int, tuple[float, float]], cosines: Iterable[tuple[int, float]]) -> None:
-        """Adds each cosine, and the same on the common scale: how many standard deviations it lies above the ordinary, so that
-        words and models can be added. It is bounded, because on a shelf of similar texts a different one would be dozens of
-        deviations away. A text that the model cannot read has no direction; its cosine is exactly 0 and says nothing. If two
-        generations know a record, the first one added counts, which is the newer."""
-        mean, spread = self.mean, self.spread
-        for number, cosine in cosines:
-            if cosine and number not in meant:
-                scaled = (cosine - mean) / spread
-                meant[number] = cosine, MOST_ABOVE if scaled > MOST_ABOVE else max(MOST_BELOW, scaled)
+def _scaled(cosines: Iterable[tuple[int, float]], near: Near) -> dict[int, tuple[float, float]]:
+    """Each cosine, and the same on the common scale: how many standard deviations it lies above the ordinary on these shelves,
+    so that words and models can be added. Small shelves lean on the usual mean and spread. It is bounded, because on a shelf of
+    similar texts a different one would be dozens of deviations away. A text that the model cannot read has no direction; its
+    cosine is exactly 0 and says nothing."""
+    rows = near.rows + USUAL_ROWS
+    mean = (near.rows * near.mean + USUAL_ROWS * USUAL_MEAN) / rows
+    spread = math.sqrt((near.rows * near.spread**2 + USUAL_ROWS * USUAL_SPREAD**2) / rows)
+    spread = max(LEAST_SPREAD, spread)
+    return {n: (each, max(MOST_BELOW, min(MOST_ABOVE, (each - mean) / spread))) for n, each in cosines if each}
 
 
 @dataclass(frozen=True, slots=True)
@@ -183,17 +166,17 @@ class Gather:
     def __call__(self, search: Search, tools: Tools) -> Search:
         store, shelves, where = tools.store, search.shelves, search.where
         most = 2 * search.limit if search.limit > EVERY else 0
-        found, nearly, readings = Found(), Found(), list[Reading]()
+        found, nearly, readings = Found(), Found(), list[tuple[int, "Floats", Near]]()
         words = dict[int, float]()  # the share of the query that each record covers: raw scores depend on the query
         meant = dict[int, tuple[float, float]]()
         if search.terms:
             found = store.match(search.terms, shelves, where, max(self.words, most))
             words = {number: score / found.yardstick.whole for number, score in found.scores.items()}
             nearly = _nearly(found.yardstick, search, max(self.words, most), tools)
-        for generation, vector in search.asked.vectors:
+        for generation, vector in search.vectors:
             near = store.nearest(generation.id, vector, shelves, where, max(self.meaning, most), search.exact)
-            readings.append(Reading.of(generation.id, vector, near))
-            readings[-1].add_to(meant, near.hits)
+            readings.append((generation.id, vector, near))
+            meant = _scaled(near.hits, near) | meant  # the first one counts, which is the newer
         known = words.keys() | meant.keys() | nearly.scores.keys() | search.wanted
         facts = {fact.number: fact for fact in store.facts(sorted(known), shelves, where)} if known else {}
         beside = _within(search, tools)
@@ -209,9 +192,9 @@ class Gather:
             scores = store.score(found.yardstick, shelves, unscored)
             words |= {number: score / found.yardstick.whole for number, score in scores.items()}
         uncompared = sorted(facts.keys() - meant.keys())
-        for reading in readings if uncompared else ():
-            cosines = store.similarities(reading.generation, reading.vector, shelves, uncompared)
-            reading.add_to(meant, cosines.items())
+        for model, vector, near in readings if uncompared else ():
+            cosines = store.similarities(model, vector, shelves, uncompared)
+            meant = _scaled(cosines.items(), near) | meant
         corrected = store.score(nearly.yardstick, shelves, sorted(facts)) if nearly.yardstick.weights else {}
         _label(facts, words, found.yardstick, search, tools)
         whole = found.yardstick.ceiling or 1.0
@@ -219,11 +202,16 @@ class Gather:
             Candidate(fact, words.get(n, 0.0), *meant.get(n, UNLIKE), corrected.get(n, 0.0) / whole)
             for n, fact in facts.items()
         ]
-        nothing = search.nothing(readings) if search.terms or readings else search.empty_because or NO_WORDS
+        # Whoever names something means it.
+        weights = {
+            word: [found.yardstick.weights.get(term, 0.0) for term in terms(word)] for word in names_in(search.said)
+        }
+        names = {word: max(some) / USUAL_WEIGHT for word, some in weights.items() if any(some)}
+        nothing = NOTHING if search.terms or readings else search.empty_because or NO_WORDS
         return search.but(
             candidates=tuple(candidates),
             yardstick=found.yardstick,
-            asked=replace(search.asked, names=_names(search.asked.text, found.yardstick)),
+            names=names,
             note=None if readings else tools.meaning.problem,
             empty_because=None if candidates else nothing,
         )
@@ -241,14 +229,14 @@ def _nearly(known: Yardstick, search: Search, most: int, tools: Tools) -> Found:
 def _within(search: Search, tools: Tools) -> set[int]:
     """The numbers of turns from the first times that the query names: those nearest to it by meaning and by words."""
     shelves, found = [shelf for shelf in search.shelves if shelf.layer == TURNS], set[int]()
-    for span in search.asked.spans[:2] if shelves else ():
+    for span in search.spans[:2] if shelves else ():
         where = search.where.also("at", "gte", span.start).also("at", "lt", span.end)
-        if search.asked.alone:
+        if search.alone:
             here = where.also("kind", "eq", "turn").also("scope", "in", tuple({shelf.scope for shelf in shelves}))
             found |= {record.number for record in tools.store.find(here, Order("at"), MOST_WITHIN)}
         if search.terms:
             found |= tools.store.match(search.terms, shelves, where, MOST_WITHIN).scores.keys()
-        for generation, vector in search.asked.vectors[:1]:
+        for generation, vector in search.vectors[:1]:
             near = tools.store.nearest(generation.id, vector, shelves, where, MOST_WITHIN, search.exact)
             found |= {number for number, _ in near.hits}
     return found
@@ -263,9 +251,3 @@ def _label(facts: dict[int, Fact], words: dict[int, float], known: Yardstick, se
         carrying = [number for number, fact in facts.items() if fact.kind in labels.kinds]
         label = share(len(carrying), len(facts), known.whole, search.terms)
         words.update({number: words.get(number, 0.0) + label for number in carrying})
-
-
-def _names(said: str, known: Yardstick) -> Mapping[str, float]:
-    """The names and numbers of a query that occur here, and how informative each is: whoever names something means it."""
-    found = {word: max([known.weights.get(term, 0.0) for term in terms(word)] or [0.0]) for word in names_in(said)}
-    return {word: weight / USUAL_WEIGHT for word, weight in found.items() if weight}

@@ -16,7 +16,7 @@ from typing import Any
 from memorist.design import Tools, bounded
 from memorist.lazy import dataclass
 from memorist.models.chat import ChatFailed, ChatPort, about_data
-from memorist.recall.pipeline import Search, found, ordered
+from memorist.recall.pipeline import Search, ordered
 from memorist.recall.stages.keep import not_believed, rescored
 from memorist.recall.stages.labels import Labels
 from memorist.records import Hit
@@ -27,9 +27,10 @@ TOP, LESS_EACH = 0.95, 0.005  # the relevance of what a judge names first, and h
 # The share of the query's words, or standard deviations of meaning: without a judge, a hit must reach one of them. Of notes-dev,
 # far questions get hits in 15 of 40 cases instead of 40, and no right first hit is lost.
 FITS = {"words": 0.3, "meaning": 1.5}
+NUMBERS = {"type": "array", "items": {"type": "integer"}}
 VERDICT = {
     "type": "object",
-    "properties": {"relevant": {"type": "array", "items": {"type": "integer"}}},
+    "properties": {"relevant": NUMBERS},
     "required": ["relevant"],
     "additionalProperties": False,
 }
@@ -64,12 +65,17 @@ class Judge:
     def __call__(self, search: Search, tools: Tools) -> Search:
         chat, who, terms = tools.chat, search.where.access, frozenset(query_terms(search.query))
         if not chat.ready and not self.demanded:
-            return search if _fits(search, tools) else _show((), search, NO_FIT, NO_FIT, NO_FIT)
+            # Ranks alone say nothing: the best of what does not fit by words, by meaning or by kind is first too.
+            fits = any(each.value >= FITS.get(each.name, math.inf) for hit in search.hits for each in hit.signals)
+            are_ranked = search.vectors and any("ranks" in hit.why for hit in search.hits)
+            if fits or not are_ranked or search.min_relevance == 0 or Labels.of(search.terms, tools.kinds):
+                return search
+            return _show((), search, NO_FIT, NO_FIT, NO_FIT)
         key = search.session and (who.space, who.home, who.actor, search.session, search.shelves)
         last = chat.carried.get(key) if key else None
         if last and last.carried + 1 < self.every and (not terms or terms & last.terms):
             chat.count("judge", "cadence_carry")
-            _keep(chat, key, replace(last, carried=last.carried + 1))
+            chat.carried[key] = replace(last, carried=last.carried + 1)
             return _show_last(last, search, "the judge was asked a moment ago; its last choice is shown again", tools)
         best = ordered(search.hits)[: search.pool(self.most)]
         if not best:
@@ -82,7 +88,10 @@ class Judge:
             return _show_last(last, search, f"the judge failed ({failed.outcome}): {failed}", tools)
         chat.count("judge", "ran")
         if key:
-            _keep(chat, key, Verified(tuple(hit.record.id for hit in chosen), terms))
+            chat.carried.pop(key, None)  # the dict is ordered: the oldest sessions leave first
+            chat.carried[key] = Verified(tuple(hit.record.id for hit in chosen), terms)
+            for oldest in list(chat.carried)[:-SESSIONS]:
+                chat.carried.pop(oldest, None)
         note, nothing = f"the judge read {len(best)} and chose ", "the judge found nothing that matters for this"
         return _show(chosen, search, "the judge did not choose it", f"{note}{len(chosen)}", nothing)
 
@@ -95,9 +104,16 @@ class Judge:
             prompt = about_data(JUDGE, {"message": search.query[-LONGEST_QUERY:], "notes": notes}, VERDICT, most=300)
             # Limited by the caller's own deadline only: that recalls were slow lately is no reason to give up on a judge.
             left = None if search.due is None else max(0.0, search.due - time.perf_counter())
+
+            def chosen(answer: Any, hits: Sequence[Hit] = hits) -> list[Hit]:
+                """A single number that stands for no note invalidates the whole answer."""
+                numbers = answer["relevant"]
+                if not isinstance(numbers, list) or not all(type(n) is int and 1 <= n <= len(hits) for n in numbers):
+                    raise ValueError("not a list of numbers of notes")
+                return [hits[number - 1] for number in dict.fromkeys(numbers)]
+
             try:
-                numbers = chat.ask(None, prompt, lambda answer: _numbers(answer, len(best)), left)
-                verdicts.append([hits[number - 1] for number in numbers])
+                verdicts.append(chat.ask(None, prompt, chosen, left))
             except ChatFailed as failed:
                 failures.append(failed)
         if failures:
@@ -106,30 +122,13 @@ class Judge:
         return [hit for hit in verdicts[0] if all(hit in verdict for verdict in verdicts)]
 
 
-def _fits(search: Search, tools: Tools) -> bool:
-    """Whether a hit fits by its words, its meaning or a kind that the query names. Ranks alone say nothing: the best of what
-    does not fit is first too."""
-    are_ranked = search.asked.vectors and search.hits and "ranks" in search.hits[0].why
-    if not are_ranked or search.min_relevance == 0 or Labels.of(search.terms, tools.kinds):
-        return True
-    return any(signal.value >= FITS.get(signal.name, math.inf) for hit in search.hits for signal in hit.signals)
-
-
-def _numbers(answer: Any, most: int) -> list[int]:
-    """The numbers in the answer. A single one that stands for no note invalidates the whole answer."""
-    numbers = answer["relevant"]
-    if not isinstance(numbers, list) or not all(type(each) is int and 1 <= each <= most for each in numbers):
-        raise ValueError("not a list of numbers of notes")
-    return list(dict.fromkeys(numbers))
-
-
 def _show_last(last: Verified | None, search: Search, because: str, tools: Tools) -> Search:
     """Shows those memories that were verified before and that this query may still show, in their present state."""
     ids, scopes = last.ids if last else (), {shelf.scope for shelf in search.shelves}
     records = {each.id: each for each in tools.store.get(list(ids), search.where.also("state", "eq", "active"))}
     hits = {hit.record.id: hit for hit in search.hits}
     shown = [
-        hits.get(id) or found(record, relevance=TOP)
+        hits.get(id) or Hit(record, TOP, {"relevance": TOP})
         for id in ids
         if (record := records.get(id)) and record.scope in scopes and not not_believed(record, search, tools)
     ]
@@ -138,21 +137,9 @@ def _show_last(last: Verified | None, search: Search, because: str, tools: Tools
 
 def _show(hits: Sequence[Hit], search: Search, because: str, note: str, nothing: str) -> Search:
     """Keeps exactly these hits in this order, and says why the others were dropped or why nothing is shown."""
-    raised = list[Hit]()
+    raised, kept = list[Hit](), {hit.record.id for hit in hits}
     for place, hit in enumerate(hits):
-        score = TOP - LESS_EACH * place
-        shown = (
-            rescored(hit, score, "judge") if hit.score > 0 else replace(hit, score=score, why={**hit.why, "judge": 1.0})
-        )
+        shown = rescored(hit, TOP - LESS_EACH * place, "judge")
         raised.append(replace(shown, why={**shown.why, "relevance": shown.score}) if "relevance" in hit.why else shown)
-    kept = {hit.record.id for hit in hits}
     lost = {hit.record.id: because for hit in search.hits if hit.record.id not in kept}
     return search.keeping(raised, lost, note).but(judged=True, empty_because=None if hits else nothing)
-
-
-def _keep(chat: ChatPort, session: Any, verified: Verified) -> None:
-    """Remembers the last verified set of a session, of the latest sessions."""
-    chat.carried.pop(session, None)
-    chat.carried[session] = verified
-    for oldest in list(chat.carried)[:-SESSIONS]:
-        chat.carried.pop(oldest, None)

@@ -110,24 +110,10 @@ def _is_memory(hit: Hit, tools: Tools) -> bool:
 
 
 @dataclass(frozen=True, slots=True)
-class DropWeak:
-    """Drops hits far weaker than the best: a tail of chance matches teaches readers to ignore the answer."""
-
-    share: float
-    optional: bool = True
-
-    def __call__(self, search: Search, tools: Tools) -> Search:
-        best = max((hit.score for hit in search.hits), default=0.0)
-        weak = [hit for hit in search.hits if hit.score < best * self.share]
-        reasons = {h.record.id: f"score {h.score:.3f} is under {self.share:.0%} of the best" for h in weak}
-        return search.keeping(search.hits, reasons)
-
-
-@dataclass(frozen=True, slots=True)
 class KeepClose:
-    """The gate for prompts that no one reviews before they are sent: keeps the best, then each next hit as long as it keeps up
-    with the best and with its predecessor. What a judge chose has passed already. Memories reached by a link cannot keep up,
-    since every step passes on less; they need only a share of the best score (`linked`)."""
+    """Keeps the best, then each next hit as long as it keeps up with the best and with its predecessor: a tail of chance matches
+    teaches readers to ignore the answer. What a judge chose has passed already. Memories reached by a link cannot keep up, since
+    every step passes on less; they need only a share of the best score (`linked`)."""
 
     of_best: float = 0.90
     of_previous: float = 0.95
@@ -170,69 +156,55 @@ class KeepBest:
 
 
 @dataclass(frozen=True, slots=True)
-class KeepTop:
-    """The best `most`, and the pinned ones; later stages choose among them."""
+class DropTail:
+    """Of three or more hits, drops those that are not among the best `most` and those under half the median of these. Pinned
+    memories stay."""
 
     most: int = 15
-
-    def __call__(self, search: Search, tools: Tools) -> Search:
-        most = max(search.pool(self.most), search.limit)
-        best = ordered(search.hits)
-        beyond = [(place, hit.record) for place, hit in enumerate(best[most:], most + 1) if not held_up(hit.record)]
-        return search.keeping(best, {record.id: f"place {place}, {most} are looked at" for place, record in beyond})
-
-
-@dataclass(frozen=True, slots=True)
-class DropTail:
-    """Of three or more hits, drops those under half the median. Pinned memories stay."""
-
     optional: ClassVar[bool] = True
 
     def __call__(self, search: Search, tools: Tools) -> Search:
-        if len(search.hits) < 3:
-            return search
-        best = ordered(search.hits)
+        most, best, lost = max(search.pool(self.most), search.limit), list[Hit](), dict[str, str]()
+        for place, hit in enumerate(ordered(search.hits), 1):
+            if place <= most or held_up(hit.record):
+                best.append(hit)
+            else:
+                lost[hit.record.id] = f"place {place}, {most} are looked at"
+        if len(best) < 3:
+            return search.keeping(best, lost)
         bar = (best[(len(best) - 1) // 2].score + best[len(best) // 2].score) / 4  # half the median
         # Exactly half stays, however its factors were rounded.
         weak = [hit for hit in best if hit.score < bar * (1 - 1e-9) and not held_up(hit.record)]
         because = f"is under {bar:.3f}, half the median"
-        return search.keeping(best, {hit.record.id: f"score {hit.score:.3f} {because}" for hit in weak})
-
-
-@dataclass(frozen=True, slots=True)
-class Spread:
-    """At most `most` from one session, so that one long day does not answer everything. Pinned memories stay."""
-
-    most: int = 2
-    optional: ClassVar[bool] = True
-
-    def __call__(self, search: Search, tools: Tools) -> Search:
-        taken, lost, best = Counter[str](), dict[str, str](), ordered(search.hits)
-        for hit in best:
-            session = hit.record.provenance.session
-            if session is not None and not held_up(hit.record):
-                taken[session] += 1
-                if taken[session] > self.most:
-                    lost[hit.record.id] = f"session {session} has {self.most} better ones already"
-        return search.keeping(best, lost)
+        return search.keeping(best, lost | {hit.record.id: f"score {hit.score:.3f} {because}" for hit in weak})
 
 
 @dataclass(frozen=True, slots=True)
 class SayOnce:
-    """Of hits that say nearly the same about the same files, keeps only the best, preferably one that somebody vouches for.
-    Pinned memories stay. With this stage in a design, each prompt as a whole says things once."""
+    """At most `of_session` hits of one session, so that one long day does not answer everything. Of hits that say nearly the same
+    about the same files, keeps only the best, preferably one that somebody vouches for. Pinned memories stay. With this stage in
+    a design, each prompt as a whole says things once."""
 
+    of_session: int = 2
     optional: ClassVar[bool] = True
     once: ClassVar[bool] = True
 
     def __call__(self, search: Search, tools: Tools) -> Search:
-        best = sorted(ordered(search.hits), key=lambda hit: not vouched_for(hit.record))
-        twins = earlier_duplicates((hit.record.text, hit.record.files) for hit in best)
-        lost = {
-            hit.record.id: f"memory {best[twin].record.number} says nearly the same"
-            for hit, twin in zip(best, twins, strict=True)
-            if twin is not None and not held_up(hit.record)
-        }
+        taken, lost, best = Counter[str](), dict[str, str](), list[Hit]()
+        for hit in ordered(search.hits):
+            session = hit.record.provenance.session
+            if session is not None and not held_up(hit.record):
+                taken[session] += 1
+                if taken[session] > self.of_session:
+                    lost[hit.record.id] = f"session {session} has {self.of_session} better ones already"
+                    continue
+            best.append(hit)
+        best.sort(key=lambda hit: not vouched_for(hit.record))
+        for hit, twin in zip(
+            best, earlier_duplicates((hit.record.text, hit.record.files) for hit in best), strict=True
+        ):
+            if twin is not None and not held_up(hit.record):
+                lost[hit.record.id] = f"memory {best[twin].record.number} says nearly the same"
         return search.keeping(search.hits, lost)
 
 

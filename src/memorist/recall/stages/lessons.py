@@ -29,7 +29,6 @@ MOSTLY = 0.6  # the share of all words of two queries, if there are only words t
 SHARED = 1.8  # factor of the share of common words; from 1 on, they share enough
 THIRDS, ENOUGH = 3, 3.0  # how many units make a verdict, and how many verdicts count at most
 STEP = 1.5  # log-odds of one verdict
-STRONGEST = 20  # memories that are looked at
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +44,7 @@ class Learnt:
             return search
         lessons = [each for each in tools.store.lessons(who.space, who.home) if places.issuperset(each.places)]
         questions = tuple(lesson.question for lesson in lessons)
-        likenesses = likeness(question_of(search.query), questions, bool(search.asked.vectors)) if lessons else []
+        likenesses = likeness(question_of(search.query), questions, bool(search.vectors)) if lessons else []
         taught: dict[str, Taught] = {}
         for lesson, like in zip(lessons, likenesses, strict=True):
             if like:
@@ -53,8 +52,7 @@ class Learnt:
                 users = _bounded(known.users + like * lesson.users / THIRDS)
                 others = _bounded(known.others + like * lesson.others / THIRDS)
                 taught[lesson.record] = Taught(users, others, known.question)
-        strongest = sorted(taught, key=lambda id: (-taught[id].strength, id))[:STRONGEST]
-        records = tools.store.get(strongest, search.where) if strongest else []
+        records = tools.store.get(list(taught), search.where) if taught else []
         here = {record.number: taught[record.id] for record in records if shelf_of(record) in search.shelves}
         note = ", ".join(f"[id:{number}] from “{each.question[:80]}”" for number, each in sorted(here.items())[:3])
         return search.but(taught=here, note=f"learnt: {note}") if here else search
@@ -97,20 +95,16 @@ def likeness(asked: str, others: tuple[str, ...], by_meaning: bool) -> list[floa
     >>> same > 0.9, other < 0.1
     (True, True)
     """
-    words, cosines, likenesses = frozenset(query_terms(asked)), [0.0] * len(others), list[float]()
+    words, cosines, likenesses = {*query_terms(asked)}, [0.0] * len(others), list[float]()
     if by_meaning:
         with inside:  # the linear algebra library starts threads for many
             cosines = (_vectors(others) @ _vectors((asked,))[0]).tolist()
-    for other, cosine in zip(_words(others), cosines, strict=True):
-        shared = len(words & other) / len(words | other or {""})
+    for other, cosine in zip(others, cosines, strict=True):
+        held = {*query_terms(other)}
+        shared = len(words & held) / len(words | held or {""})
         near = (cosine - ORDINARY) / (ALIKE - ORDINARY) if cosine else float(shared >= MOSTLY)  # 0: no known word
         likenesses.append(max(0.0, min(1.0, near)) * min(1.0, SHARED * shared))
     return likenesses
-
-
-@lru_cache(maxsize=16)
-def _words(questions: tuple[str, ...]) -> list[frozenset[str]]:
-    return [frozenset(query_terms(question)) for question in questions]
 
 
 @lru_cache(maxsize=16)

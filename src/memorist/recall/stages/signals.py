@@ -1,7 +1,7 @@
 """The signals of all candidates of a query, their sums, and the chance that the answer is among them."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from datetime import datetime
 from heapq import nlargest
 
@@ -14,11 +14,8 @@ from memorist.scoring import log_odds, logistic
 from memorist.store.nouns import Fact
 from memorist.text.bm25 import K1
 from memorist.text.dates import Span
-from memorist.text.words import terms
 
 READ = 30  # of the best by what needs no text; from these it is judged whether the answer is here, whatever the limit
-CODE = 4.0  # a code in a note counts as this many names, as it singles out one of many
-SHORTEST_CODE = 4  # characters
 HOLDING = 5  # candidates that hold most of the query's words and are always among those read
 BEST_OF_SESSION = 3
 USUAL_COSINE = 0.57  # of the best note where there is an answer; stands in where nothing has a vector
@@ -27,7 +24,6 @@ THEN = 0.5  # log-odds of the best turn of the named time, if the query asks for
 WHO = ("speaker", "role", "voice")  # signals that an answer does not take from its question
 FOLLOWING, MOST_FOLLOWING = 0.15, 0.8  # how much more an answer counts because of the turn before it
 SUMMARIES = ("summary", "narrative")
-BEHIND = 0.01  # log-odds of a summary behind a shorter record that holds the same words of the query
 DAY = 86400.0
 
 FEWEST_ROWS = 50  # of a store that silence was fitted on: a smaller one is taken for as large
@@ -38,12 +34,13 @@ class Scores:
 
     def __init__(self, search: Search) -> None:
         self.candidates = {each.fact.number: each for each in search.candidates}
-        self._asked, self._yardstick, self._terms = search.asked, search.yardstick, set(search.terms)
-        self._plain = not (search.asked.speakers or search.asked.role or search.asked.spans)
+        self._asked, self._yardstick = search, search.yardstick
+        self._plain = not (search.speakers or search.role or search.spans)
         self._own, self._sessions = self._worth_of_turns()
-        self.closer: dict[int, list[tuple[str, float]]] = {}  # signals from the texts that were read
-        self.moved: dict[int, tuple[str, float]] = {}  # by how much a record got another's place, and why
-        self.sums = {number: self._sum(self._signals(each), each.fact) for number, each in self.candidates.items()}
+        self.signals: dict[int, dict[str, tuple[float, float]]] = {}  # the value of each, and what it adds to the sum
+        self.sums = dict.fromkeys(self.candidates, 0.0)
+        for number in self.candidates:
+            self._add(number, self._without_text(number))
         self.signs: dict[str, dict[str, float]] = {}  # of silence, by group: notes, talk
         self.chances: dict[str, float] = {}
         self._levels: dict[str, float] = {}
@@ -58,13 +55,20 @@ class Scores:
                 best.setdefault(each.fact.session, []).append(max(0.0, own[number]))
         return own, {name: sum(sorted(some)[-BEST_OF_SESSION:]) / BEST_OF_SESSION for name, some in best.items()}
 
-    def _sum(self, signals: Sequence[tuple[str, float]], fact: Fact) -> float:
-        weigh = weights()[voice(fact)]
-        return sum([weigh[name] * value for name, value in signals])
+    def _add(self, number: int, signals: Iterable[tuple[str, float]]) -> None:
+        """Adds signals to a record; one that has no weight of its own is in log-odds."""
+        weigh, own = weights()[voice(self.candidates[number].fact)], self.signals.setdefault(number, {})
+        for name, value in signals:
+            adds = weigh.get(name, 1.0) * value
+            if adds:
+                before = own.get(name, (0.0, 0.0))
+                own[name] = before[0] + value, before[1] + adds
+                self.sums[number] += adds
 
-    def _signals(self, candidate: Candidate) -> list[tuple[str, float]]:
+    def _without_text(self, number: int) -> list[tuple[str, float]]:
         """The signals that need no text."""
-        fact, asked = candidate.fact, self._asked
+        candidate, asked = self.candidates[number], self._asked
+        fact = candidate.fact
         found = [("words", candidate.words), ("meaning", candidate.meaning), ("voice", 1.0)]
         if candidate.nearly:
             found.append(("nearly", candidate.nearly))
@@ -96,51 +100,26 @@ class Scores:
 
     def look_closer(self, records: Sequence[Record]) -> None:
         """Adds the signals that require the text."""
-        coverage, names = Coverage(self._asked.text), self._asked.names
+        coverage, names = Coverage(self._asked.said), self._asked.names
         for record, soft in zip(records, coverage.of([_found_by(record) for record in records]), strict=True):
             candidate = self.candidates[record.number]
             if not coverage.knows or len(record.text) > LONGEST_LOOKED_AT:  # then the words are more reliable
                 soft = max(soft, min(1.0, candidate.words))
-            code = CODE if voice(candidate.fact) == "notes" else 1.0
-            named = sum([names[word] * (code if _is_code(word) else 1.0) for word in holding(names, _found_by(record))])
+            named = sum([names[word] for word in holding(names, _found_by(record))])
             signals = [("soft", soft), ("names", named), ("tool", float(of_tool(record)))]
-            signals.append(("summary", float(record.kind in SUMMARIES)))
-            self.closer[record.number] = signals
-            self.sums[record.number] += self._sum(signals, candidate.fact)
+            self._add(record.number, [*signals, ("summary", float(record.kind in SUMMARIES))])
 
     def give_place(self, question: Record, answer: Record, fact: Fact) -> None:
-        """Lets a question and its answer change places: the answer gets at least the sum of the question, with the words that
-        the two hold together, but with its own speaker and role."""
+        """Lets a question and its answer change places: the answer gets at least the sum of the question, but with its own
+        speaker and role."""
         asks, answers = question.number, answer.number
         if answers not in self.candidates:
             self.candidates[answers], self.sums[answers] = Candidate(fact, 0.0, None, 0.0), 0.0
-        (both,) = Coverage(self._asked.text).of([f"{question.text} {answer.text}"])
-        soft = weights()[voice(self.candidates[asks].fact)]["soft"]
-        more = soft * max(0.0, both - dict(self.closer[asks])["soft"])
-        taken = self.sums[asks] + more + self._who(answers) - self._who(asks)
-        self._move(asks, "asks", min(self.sums[asks], self.sums[answers]))
-        self._move(answers, "answers", max(self.sums[answers], taken))
-
-    def _who(self, number: int) -> float:
-        """What the signals of who said it add."""
-        candidate = self.candidates[number]
-        return self._sum([each for each in self._signals(candidate) if each[0] in WHO], candidate.fact)
-
-    def put_summaries_last(self, records: Sequence[Record]) -> None:
-        """Puts each summary behind the shorter records that hold the same words of the query: it mentions what they state."""
-        held = {record.number: self._terms & set(terms(_found_by(record))) for record in records} if self._terms else {}
-        short = [record for record in records if record.kind not in SUMMARIES]
-        for record in records:
-            if record.kind in SUMMARIES and held.get(record.number):
-                words = held[record.number]
-                shorter = [each for each in short if len(each.text) < len(record.text) and words <= held[each.number]]
-                least = min((self.sums[each.number] - BEHIND for each in shorter), default=math.inf)
-                self._move(record.number, "summary", min(self.sums[record.number], least))
-
-    def _move(self, number: int, name: str, sum: float) -> None:
-        if sum != self.sums[number]:
-            self.moved[number] = name, self.moved.get(number, (name, 0.0))[1] + sum - self.sums[number]
-            self.sums[number] = sum
+            self._add(answers, self._without_text(answers))
+        who, other = (sum(self.signals[each].get(name, (0.0, 0.0))[1] for name in WHO) for each in (asks, answers))
+        taken = self.sums[asks] + other - who - self.sums[answers]
+        self._add(asks, [("asks", min(0.0, self.sums[answers] - self.sums[asks]))])
+        self._add(answers, [("answers", max(0.0, taken))])
 
     def settle(self, records: Sequence[Record]) -> None:
         """Estimates from what was read whether the answer is here: among notes and among talk apart, because their sums have
@@ -150,16 +129,15 @@ class Scores:
             groups.setdefault(self._group(record.number), []).append(record.number)
         known = self._yardstick
         matched = sum(known.weights.values()) * (K1 + 1)
-        size = math.log10(
-            1 + max(FEWEST_ROWS, known.rows)
-        )  # in a large store, the best candidate may be good by chance
+        # In a large store, the best candidate may be good by chance.
+        size = math.log10(1 + max(FEWEST_ROWS, known.rows))
         for group, numbers in groups.items():
             best = max(self.sums[number] for number in numbers)
             cosines = [cosine for number in numbers if (cosine := self.candidates[number].cosine) is not None]
             signs = {
                 "best": best,
                 "cosine": max(cosines, default=USUAL_COSINE),
-                "soft": max(dict(self.closer.get(number, ())).get("soft", 0.0) for number in numbers),
+                "soft": max(self.signals[number].get("soft", (0.0, 0.0))[0] for number in numbers),
                 "absent": 1 - min(1.0, matched / known.ceiling) if known.ceiling else 1.0,
                 "length": math.log1p(len(known.weights) + len(known.absent)),
                 "size": size,
@@ -179,16 +157,11 @@ class Scores:
     def hit(self, record: Record) -> Hit:
         """The record with its relevance and everything that speaks for or against it."""
         candidate, group = self.candidates[record.number], self._group(record.number)
-        weigh, level = weights()[voice(candidate.fact)], self._levels.get(group, min(self._levels.values()))
         signals = [
-            Signal(name, candidate.cosine or 0.0 if name == "meaning" else value, value, weigh[name] * value)
-            for name, value in [*self._signals(candidate), *self.closer.get(record.number, ())]
-            if weigh[name] * value
+            Signal(name, candidate.cosine or 0.0 if name == "meaning" else value, value, adds)
+            for name, (value, adds) in self.signals[record.number].items()
         ]
-        if record.number in self.moved:
-            name, adds = self.moved[record.number]
-            signals.append(Signal(name, 1.0, 1.0, adds))
-        signals.append(Signal("chance", 1.0, 1.0, level))
+        signals.append(Signal("chance", 1.0, 1.0, self._levels.get(group, min(self._levels.values()))))
         relevance = logistic(sum([signal.contribution for signal in signals]))
         return Hit(record, relevance, {"relevance": relevance}, tuple(signals))
 
@@ -224,8 +197,3 @@ def closeness(at: datetime, span: Span) -> float:
 def _found_by(record: Record) -> str:
     """Its text, title and tags."""
     return " ".join((record.text, *([record.title] if record.title else ()), *record.tags))
-
-
-def _is_code(word: str) -> bool:
-    """A number or the like that is no time, price or count: a query for 0417 wants no other."""
-    return len(word) >= SHORTEST_CODE and any(map(str.isdigit, word))

@@ -11,7 +11,6 @@ import time
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
-from functools import lru_cache
 
 from memorist.design import Tools, bounded
 from memorist.kinds import MEMORY
@@ -32,13 +31,8 @@ LONGEST_LOOK = 0.1  # processor seconds for all of them: waiting for a busy mach
 SURE_TO_SHOW = 0.9  # the least score of what comes up
 BETWEEN_FIRED = 0.1  # log-odds between memories that come up together
 TOO_MANY_TOGETHER = 0.1  # share of ordinary texts that all triggers of one memory may fit together
-QUESTIONS = """how do I run the tests?; can you explain what this does?; who is responsible for the invoices?; add a button to the
-settings page; where did we put the spare key?; what is the status of my order?; is it going to rain tomorrow?; write a poem about
-the sea; which of these two is faster?; rename this variable; why is my laptop so slow?; I need to book a flight to Oslo; show me
-the log of last night; do we have any open tickets?; should I use a list or a dict here?; the build is red again; tell me about
-our pricing; Wann ist die nächste Besprechung?; please review my changes; how much did it cost last year?; what time is it in
-Tokyo?; refactor the client and update its docs; are there vegetarian restaurants nearby?; let us continue with the next step"""
-EVERYDAY = tuple(Occurring.of(text) for text in (*ORDINARY, *QUESTIONS.replace("\n", " ").split("; ")))
+OF_ONE_SOURCE = 2  # memories that came in through one surface with one origin, unless a person wrote them
+EVERYDAY = tuple(map(Occurring.of, ORDINARY))
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +41,6 @@ class Triggered:
     has `triggered`, and the trace says which trigger."""
 
     most: int = bounded(1, 10, 3)
-    of_one_source: int = 2  # that came in through one surface with one origin, unless a person wrote them
 
     def __call__(self, search: Search, tools: Tools) -> Search:
         shelves = [shelf for shelf in search.shelves if shelf.layer == MEMORY]
@@ -68,16 +61,19 @@ class Triggered:
             if place and (time.thread_time() > until or search.left() == 0):
                 late = len(armed) - place
                 break
-            trigger = context.meets(usable(_triggers_of(record)))
+            triggers = usable(said_in(record.data)[:MOST_TRIGGERS])
+            trigger = context.meets(triggers)
             if trigger and not suspect(record) and not_believed(record, search, tools) is None:
-                occurring.append((record, trigger))
+                # Each trigger alone was measured when it was stored.
+                if sum(text.meets(triggers) is not None for text in EVERYDAY) > TOO_MANY_TOGETHER * len(EVERYDAY):
+                    notes.append(f"[id:{record.number}] is ignored: its triggers together fit nearly any text")
+                else:
+                    occurring.append((record, trigger))
         for record, trigger in sorted(
             occurring, key=lambda each: (-each[0].importance, -len(each[1].said), -each[0].number)
         ):
             source = record.origin not in ("user", "recorded") and (record.provenance.surface, record.origin)
-            if _fit_nearly_anything(_triggers_of(record)):
-                notes.append(f"[id:{record.number}] is ignored: its triggers together fit nearly any text")
-            elif len(fired) >= self.most or (source and sources[source] >= self.of_one_source):
+            if len(fired) >= self.most or (source and sources[source] >= OF_ONE_SOURCE):
                 left_out += 1
             else:
                 fired.append(record)
@@ -86,17 +82,6 @@ class Triggered:
         notes += [f"{left_out} more came up and are left out"] if left_out else []
         notes += [f"triggers of {late} memories were not looked for: it took too long"] if late else []
         return search.but(hits=_with_fired(fired, search.hits), note="; ".join(notes)) if notes else search
-
-
-def _triggers_of(record: Record) -> tuple[str, ...]:
-    return said_in(record.data)[:MOST_TRIGGERS]
-
-
-@lru_cache(maxsize=1 << 10)
-def _fit_nearly_anything(said: tuple[str, ...]) -> bool:
-    """Whether these triggers together fit too many everyday texts: each alone was measured when it was stored."""
-    fit = sum(text.meets(usable(said)) is not None for text in EVERYDAY)
-    return fit > TOO_MANY_TOGETHER * len(EVERYDAY)
 
 
 def _with_fired(fired: Sequence[Record], hits: Sequence[Hit]) -> tuple[Hit, ...]:

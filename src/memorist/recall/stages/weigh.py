@@ -7,7 +7,7 @@ import re
 from collections.abc import Callable, Mapping
 from dataclasses import field, replace
 from functools import partial
-from typing import ClassVar, Literal
+from typing import ClassVar
 
 from memorist import checks
 from memorist.design import Tools, bounded
@@ -16,7 +16,7 @@ from memorist.kinds import LIKE
 from memorist.lazy import dataclass
 from memorist.recall.pipeline import Search, ordered
 from memorist.records import Hit, Record, Signal
-from memorist.scoring import DECAYS, FACTORS, faded, logistic, reinforced, score
+from memorist.scoring import FACTORS, faded, logistic, reinforced, score
 from memorist.store.where import Where
 from memorist.text.injection import LABEL, suspect
 from memorist.text.patterns import regex
@@ -24,6 +24,7 @@ from memorist.text.question import kinds_in
 from memorist.text.words import LONGEST_QUERY, terms
 
 WORTH = 3.0  # weight of a factor's logarithm beside the signals: one full vote outweighs the noise between equals
+EACH_FILE, FIRST_KIND, SECOND_KIND, SEASON = 0.3, 1.5, 1.2, 1.2  # how much each favour lifts
 MOST_OVERLAPS = 5  # files that count; a memory about a hundred files is about none
 PATH = regex(r"[\w.\-/\\]{1,256}\.[A-Za-z]\w{0,9}\b|[\w.\-]{1,128}/[\w.\-/]{1,256}", re.ASCII)
 LEAST = 0.01  # a factor is never 0, so what was found stays visible
@@ -94,76 +95,38 @@ class Suspect:
 
 
 @dataclass(frozen=True, slots=True)
-class FileAffinity:
-    """Lifts memories about the files at hand, named by the caller or in the query, by 0.3 for each. The whole path or the file
-    name alone must match."""
+class Favour:
+    """Lifts what the query speaks of: memories about the files at hand, named by the caller or in the query, by 0.3 for each (the
+    whole path or the file name alone must match); the kinds that its words suggest, such as decisions for "what did we decide",
+    only softly, since the answer may be of another kind; and memories of a season such as "end of sprint", if it contains all of
+    its words."""
 
-    each: float = 0.3
     optional: ClassVar[bool] = True
 
     def __call__(self, search: Search, tools: Tools) -> Search:
-        named = [*search.files, *PATH.findall(search.asked.text[:LONGEST_QUERY])]
-        active = {form for path in named for form in _forms(path)}
-        if not active:
-            return search
+        text = search.said[:LONGEST_QUERY]
+        files = {form for path in (*search.files, *PATH.findall(text)) for form in _forms(path)}
+        kinds = dict(zip(kinds_in(text)[:2], (FIRST_KIND, SECOND_KIND), strict=False))
+        asked, seasons = set(terms(text)), {hit.record.season or "" for hit in search.hits}
+        seasons = {season for season in seasons if (words := terms(season)) and asked.issuperset(words)}
 
-        def factor(record: Record) -> Mapping[str, float]:
-            shared = sum(not active.isdisjoint(_forms(path)) for path in record.files)
-            return {"files": 1 + self.each * min(shared, MOST_OVERLAPS)}
+        def favours(record: Record) -> Mapping[str, float]:
+            shared = sum(not files.isdisjoint(_forms(path)) for path in record.files)
+            named = {
+                "files": files and 1 + EACH_FILE * min(shared, MOST_OVERLAPS),
+                "favoured": kinds and kinds.get(LIKE.get(record.kind, record.kind), 1.0),
+                "season": seasons and (SEASON if record.season in seasons else 1.0),
+            }
+            return {name: factor for name, factor in named.items() if isinstance(factor, float)}
 
-        return _by(search, factor)
+        spoken_of = [*(f"{kind} (×{by:g})" for kind, by in kinds.items()), *sorted(seasons)]
+        return _by(search, favours, f"the question speaks of {', '.join(spoken_of)}" if spoken_of else None)
 
 
 def _forms(path: str) -> tuple[str, str]:
     """The path, and the file name alone."""
     plain = path.replace("\\", "/").removeprefix("./").rstrip("/")
     return plain, plain.rpartition("/")[2]
-
-
-@dataclass(frozen=True, slots=True)
-class FavourKinds:
-    """Lifts the kinds that the query's words suggest: decisions for "what did we decide". Only softly, since the answer may be
-    of another kind."""
-
-    first: float = bounded(1, 2, 1.5)
-    second: float = bounded(1, 2, 1.2)
-    optional: ClassVar[bool] = True
-
-    def __call__(self, search: Search, tools: Tools) -> Search:
-        named = kinds_in(search.asked.text[:LONGEST_QUERY])[:2]
-        favour = dict(zip(named, (self.first, self.second), strict=False))
-        if not favour:
-            return search
-        note = "the question speaks of " + ", ".join(f"{kind} (×{by:g})" for kind, by in favour.items())
-        return _by(search, lambda record: {"favoured": favour.get(LIKE.get(record.kind, record.kind), 1.0)}, note)
-
-
-@dataclass(frozen=True, slots=True)
-class FavourSeason:
-    """Lifts memories of a season, such as "end of sprint", if the query contains all of its words."""
-
-    by: float = bounded(1, 2, 1.2)
-    optional: ClassVar[bool] = True
-
-    def __call__(self, search: Search, tools: Tools) -> Search:
-        asked = set(terms(search.asked.text[:LONGEST_QUERY]))
-        seasons = {hit.record.season for hit in search.hits if hit.record.season}
-        named = {season for season in seasons if (words := terms(season)) and asked.issuperset(words)}
-        if not named:
-            return search
-        note = f"the question names {', '.join(sorted(named))}"
-        return _by(search, lambda record: {"season": self.by if record.season in named else 1.0}, note)
-
-
-@dataclass(frozen=True, slots=True)
-class Fade:
-    """Weighs a memory by how far it has faded since it last helped: none, hyperbolic, weekly or half_life."""
-
-    decay: Literal["none", "hyperbolic", "weekly", "half_life"] = "half_life"
-
-    def __call__(self, search: Search, tools: Tools) -> Search:
-        fade = DECAYS[self.decay]
-        return _by(search, lambda record: {"decay": max(LEAST, fade(record, search.now, tools.kinds))})
 
 
 @dataclass(frozen=True, slots=True)
@@ -179,7 +142,7 @@ class Rerank:
         if tools.rerank is None or not search.hits:
             return search
         hits, left = ordered(search.hits), search.left()
-        rerank = partial(tools.rerank, search.asked.text, [hit.record.text for hit in hits[: self.most]])
+        rerank = partial(tools.rerank, search.said, [hit.record.text for hit in hits[: self.most]])
         try:
             answer = rerank() if left is None else tools.patience.within(left, rerank)
             if answer is None and left is not None:

@@ -8,15 +8,13 @@ them.
 
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
 from functools import cache
-from typing import ClassVar, Literal
+from typing import ClassVar
 
-from memorist import scoring
-from memorist.design import Tools, bounded
+from memorist.design import Tools
 from memorist.kinds import KINDS
 from memorist.lazy import dataclass
-from memorist.recall.pipeline import Expansion, Search, found
+from memorist.recall.pipeline import NOTHING, Expansion, Search
 from memorist.recall.stages.labels import Labels, and_like, share, words_of
 from memorist.records import Hit, Record
 from memorist.store.choices import chosen
@@ -40,41 +38,40 @@ USUAL: Aliases = {
     "perf": ("performance", "latency", "slow", "speed", "cache", "optimization", "memory"),
     "ts": ("typescript", "tsc", "tsconfig"),
 }
-FUZZY, PREFIX = 0.45, 0.375  # the most that such a word counts
+ALIAS, FUZZY, PREFIX = 0.6, 0.45, 0.375  # the most that such a word counts
 SHORTEST_PREFIX, SHORTEST_FUZZY = 3, 4  # letters; shorter words resemble everything
 MOST_EDITS = 3
 ENDING = 3  # letters that a stem may have lost
+MOST_SIMILAR = 8  # words added for one word
 LOOKED_UP = 2000  # vocabulary words read for one beginning
-LIFTS = ("nothing", "importance", "votes")  # later weights by which a memory may overtake one that fits better
+CONTENT, TAGS, FILES, KIND = 2.0, 1.5, 1.2, 1.0  # how much a word counts by where it stands
 
 
 @dataclass(frozen=True, slots=True)
-class ExpandAliases:
-    """Adds other words for those of the query: the store's own aliases, and the usual ones for words that it does not define."""
+class Widen:
+    """Adds words that stand for those of the query: first what the aliases say, then similar words of the vocabulary."""
 
-    weight: float = bounded(0.01, 1, 0.6)
-    usual: bool = True
+    optional: ClassVar[bool] = True
 
     def __call__(self, search: Search, tools: Tools) -> Search:
-        if not search.terms:
-            return search
-        own, added = dict[str, tuple[str, ...]](), dict[str, Expansion]()
+        own, added = defaultdict[str, tuple[str, ...]](tuple), dict[str, Expansion]()
         for space, scope in dict.fromkeys((shelf.space, shelf.scope) for shelf in search.shelves):
             for word, others in chosen(tools.store, space, scope).aliases.items():
-                own[word] = (*own.get(word, ()), *others)
-        for word, others in {**own, **(USUAL if self.usual else {}), **own}.items():
-            for asked, also in _both_ways(word, others):
-                if set(asked) <= set(search.terms):
-                    weight = self.weight / len(also)
-                    new = [term for term in also if term not in search.terms and term not in added]
-                    added.update({term: Expansion(term, asked[0], "alias", weight) for term in new})
-        note = "also: " + ", ".join(f"{each.term} for {each.instead_of}" for each in added.values()) if added else None
-        return search.but(expansions=(*search.expansions, *added.values()), note=note)
+                own[word] += others
+        aliases = (each for word, others in effective(own).items() for each in _both_ways(word, others))
+        asked = {*search.terms}
+        wider = [Expansion(t, a[0], "alias", ALIAS / len(b)) for a, b in aliases if asked.issuperset(a) for t in b]
+        wider += [each for term in search.terms for each in _similar(term, search, tools)]
+        for each in wider:
+            if each.term not in asked:
+                added.setdefault(each.term, each)
+        note = "also: " + ", ".join(f"{e.term} for {e.instead_of} ({e.how})" for e in added.values()) if added else None
+        return search.but(expansions=tuple(added.values()), note=note)
 
 
 def effective(own: Aliases) -> dict[str, tuple[str, ...]]:
     """The aliases that apply given a store's own: these replace the usual ones for the same word."""
-    return {word: others for word, others in {**USUAL, **own}.items() if others}
+    return {word: others for word, others in {**own, **USUAL, **own}.items() if others}
 
 
 @cache
@@ -85,31 +82,16 @@ def _both_ways(word: str, others: tuple[str, ...]) -> tuple[tuple[tuple[str, ...
     return tuple((asked, also) for asked, also in pairs if asked and also and asked != also)
 
 
-@dataclass(frozen=True, slots=True)
-class Widen:
-    """Adds words of the vocabulary that are similar to those of the query."""
-
-    fuzzy: float = bounded(0, 0.5, 0.2)  # the share of letters that may differ; 0 turns this off
-    prefix: bool = True
-    most: int = bounded(1, 64, 8)  # words added for one word
-    optional: ClassVar[bool] = True
-
-    def __call__(self, search: Search, tools: Tools) -> Search:
-        existing = {*search.terms, *(each.term for each in search.expansions)}
-        added: dict[str, Expansion] = {}
-        for term in search.terms:
-            if not term.isalpha() or len(term) < SHORTEST_PREFIX:
-                continue
-            begin = tools.store.vocabulary(term, search.shelves, search.where, LOOKED_UP if self.prefix else 1)
-            longer = [word for word in begin if self.prefix and word != term and word.isalpha()]
-            like = [Expansion(w, term, "prefix", PREFIX * _nearness(term, 0.3 * (len(w) - len(term)))) for w in longer]
-            if term not in begin and self.fuzzy and len(term) >= SHORTEST_FUZZY:
-                like += misspelt(term, search, tools, self.fuzzy)
-            for each in sorted(like, key=lambda each: (-each.weight, each.term))[: self.most]:
-                if each.term not in existing:
-                    added.setdefault(each.term, each)
-        note = "also: " + ", ".join(f"{e.term} for {e.instead_of} ({e.how})" for e in added.values()) if added else None
-        return search.but(expansions=(*search.expansions, *added.values()), note=note)
+def _similar(term: str, search: Search, tools: Tools) -> list[Expansion]:
+    """The vocabulary's longer words that begin like this one and, if it does not know the term, those that it may have been
+    meant to be."""
+    if not term.isalpha() or len(term) < SHORTEST_PREFIX:
+        return []
+    begin = tools.store.vocabulary(term, search.shelves, search.where, LOOKED_UP)
+    longer = [word for word in begin if word != term and word.isalpha()]
+    similar = [Expansion(w, term, "prefix", PREFIX * _nearness(term, 0.3 * (len(w) - len(term)))) for w in longer]
+    similar += misspelt(term, search, tools) if term not in begin and len(term) >= SHORTEST_FUZZY else ()
+    return sorted(similar, key=lambda each: (-each.weight, each.term))[:MOST_SIMILAR]
 
 
 def misspelt(term: str, search: Search, tools: Tools, share: float = 0.2) -> Iterator[Expansion]:
@@ -142,9 +124,7 @@ class ByWords:
 
     pool: int = 60
     source: bool = False  # whether words for the source of a memory are searched for: conversation, migration …
-    lifted: Literal["nothing", "importance", "votes"] = (
-        "nothing"  # the later weight, one of LIFTS; what it may lift is searched for beyond a full pool
-    )
+    voted: bool = False  # whether what was voted for is searched for beyond a full pool, since votes may lift it
     one_moment: ClassVar[bool] = True
 
     def __call__(self, search: Search, tools: Tools) -> Search:
@@ -152,25 +132,16 @@ class ByWords:
             return search
         pool = search.pool(max(self.pool, 4 * search.limit))
         shares, whole = _match(search, search.where, pool, tools)
-        if self.lifted != "nothing" and len(shares) >= pool and search.left() != 0:
-            heavier = search.where.also("up", "gt", 0)
-            if self.lifted == "importance":
-                # What it must weigh to enter the best if it fits no better than the least of the pool that left it out. Twice as
-                # many best as requested, because later stages drop some.
-                weigh, least = scoring.important, min(words for _, words in shares.values())
-                best = sorted(
-                    (words * weigh(record, search.now, {}) for record, words in shares.values()), reverse=True
-                )
-                level = best[min(2 * search.limit, len(best)) - 1] / least + 1e-9  # ties do not count
-                heavier = search.where.also("importance", "gt", level)
-            shares |= _match(search, heavier, pool, tools)[0]
+        if self.voted and len(shares) >= pool and search.left() != 0:
+            shares |= _match(search, search.where.also("up", "gt", 0), pool, tools)[0]
         labels = Labels.of(search.terms, tools.kinds, self.source)
         if labels:
             others = {each.number: (each, 0.0) for each in labels.look_up(len(shares), search, tools)} | shares
             carrying = sum(labels.on(record) > 0 for record, _ in others.values())
             label = share(carrying, len(others), whole, search.terms)
             shares = {n: (record, words + label * labels.on(record)) for n, (record, words) in others.items()}
-        return _with_hits(search, [found(record, words=words) for record, words in shares.values()])
+        hits = tuple([Hit(record, words, {"words": words}) for record, words in shares.values()])
+        return search.but(hits=hits, empty_because=None if hits else NOTHING)
 
 
 def _match(search: Search, where: Where, most: int, tools: Tools) -> tuple[dict[int, tuple[Record, float]], float]:
@@ -186,96 +157,68 @@ class ByFields:
     """Finds records that hold the query's words, or words that stand for them."""
 
     pool: int = 500  # all are read and scored, since other weights may lift the last to the top
-    content: float = bounded(0.1, 10, 2.0)
-    tags: float = bounded(0.1, 10, 1.5)
-    files: float = bounded(0.1, 10, 1.2)
-    category: float = bounded(0.1, 10, 1.0)
     one_moment: ClassVar[bool] = True
 
     def __call__(self, search: Search, tools: Tools) -> Search:
         if not search.terms:
             return search
-        numbers, yardstick = self._candidates(search, tools)
-        records = {record.id: record for record in tools.store.get(numbers, search.where)}
-        labelled = Labels.of(search.terms, tools.kinds).look_up(len(records), search, tools)
-        records = {record.id: record for record in labelled} | records
-        scale = Scale.of(search, yardstick, self)
-        hits = [found(record, words=score) for record in records.values() if (score := scale.relevance(record)) > 0]
-        return _with_hits(search, hits)
-
-    def _candidates(self, search: Search, tools: Tools) -> tuple[list[int], bm25.Yardstick]:
-        """Their numbers, best first, and what each term weighs here. Words that stand for others are usually rarer, so they are
-        matched separately: the index only reads the rarest words of one query."""
-        pool = search.pool(max(self.pool, 4 * search.limit))
-        first = tools.store.match(search.terms, search.shelves, search.where, pool)
-        scores, weights = dict(first.scores), dict(first.yardstick.weights)
+        pool, store = search.pool(max(self.pool, 4 * search.limit)), tools.store
+        found = store.match(search.terms, search.shelves, search.where, pool)
+        scores, weights = dict(found.scores), dict(found.yardstick.weights)
+        # Words that stand for others are usually rarer, so they are matched separately: the index only reads the rarest words
+        # of one query.
         for start in range(0, len(search.expansions), bm25.MOST_TERMS):
             some = search.expansions[start : start + bm25.MOST_TERMS]
-            also = tools.store.match([each.term for each in some], search.shelves, search.where, pool)
-            weights = {**also.yardstick.weights, **weights}
-            share = max(each.weight for each in some)
+            also = store.match([each.term for each in some], search.shelves, search.where, pool)
+            weights, share = {**also.yardstick.weights, **weights}, max(each.weight for each in some)
             for number, score in also.scores.items():
                 scores[number] = scores.get(number, 0.0) + share * score
-        best = sorted(scores, key=lambda number: (-scores[number], -number))
-        return best[:pool], replace(first.yardstick, weights=weights)
-
-
-@dataclass(frozen=True, slots=True)
-class Scale:
-    """How much of a query a record covers."""
-
-    groups: Mapping[str, Mapping[str, float]]  # a term of the query → what stands for it, and how much that counts
-    weights: Mapping[str, float]  # how informative each term is
-    average: float  # terms in an index row
-    fields: ByFields
-    ceiling: float
-
-    @classmethod
-    def of(cls, search: Search, yardstick: bm25.Yardstick, fields: ByFields) -> "Scale":
-        groups = {term: {term: 1.0} for term in search.terms}
+        best = sorted(scores, key=lambda number: (-scores[number], -number))[:pool]
+        records = {record.id: record for record in store.get(best, search.where)}
+        labelled = Labels.of(search.terms, tools.kinds).look_up(len(records), search, tools)
+        records = {record.id: record for record in labelled} | records
+        groups = {term: {term: 1.0} for term in search.terms}  # what stands for each term, and how much that counts
         for each in search.expansions:
-            group = groups.get(each.instead_of, {})
-            group[each.term] = max(each.weight, group.get(each.term, 0.0))
-        weights = dict(yardstick.weights)
+            groups[each.instead_of][each.term] = max(each.weight, groups[each.instead_of].get(each.term, 0.0))
         rare = max(weights.values(), default=1.0)  # a word that nothing holds is as informative as the rarest
         least = min(weights.values(), default=1.0)  # a kind says little
         named = {term for words in _kind_words().values() for term in words}
-        weights.update({term: least for term in groups if term in named and term not in weights})
+        weights = {term: least for term in groups if term in named} | weights
         most = [
             max([weights.get(term, rare), *(weights[t] * share for t, share in group.items() if t in weights)])
             for term, group in groups.items()
         ]
-        return cls(groups, weights, yardstick.average, fields, sum(most) * (bm25.K1 + 1))
-
-    def relevance(self, record: Record) -> float:
-        """The relevance of its best part, if the text is long."""
-        fields, shared = self.fields, defaultdict[str, float](float)
-        apart = (
-            (fields.content, terms(record.title or "")),
-            (fields.tags, terms("\n".join((*record.tags, record.provenance.speaker or "")))),
-            (fields.files, terms("\n".join(record.files))),
-        )
-        for weight, words in (*apart, (fields.category, _kind_words().get(record.kind, ()))):
-            for word in words:
-                if word in self.weights:
-                    shared[word] += weight
-        length, best = sum(len(words) for _, words in apart), 0.0
-        for start, end in chunks(record.text):
-            counts, words = shared.copy(), terms(record.text[start:end])
-            for word in words:
-                if word in self.weights:
-                    counts[word] += fields.content
-            norm = bm25.K1 * (1 - bm25.B + bm25.B * (length + len(words)) / self.average)
-            score = 0.0
-            for group in self.groups.values():
-                held = [(self.weights[t] * share, counts[t]) for t, share in group.items() if t in counts]
-                score += max([weight * count * (bm25.K1 + 1) / (count + norm) for weight, count in held], default=0.0)
-            best = max(best, score)
-        return best / self.ceiling
+        weighed = [{t: weights.get(t, 0.0) * share for t, share in group.items()} for group in groups.values()]
+        whole, average = sum(most) * (bm25.K1 + 1), found.yardstick.average
+        relevant = [(record, _covered(record, weighed, average) / whole) for record in records.values()]
+        hits = tuple([Hit(record, score, {"words": score}) for record, score in relevant if score > 0])
+        return search.but(hits=hits, empty_because=None if hits else NOTHING)
 
 
-def _with_hits(search: Search, hits: Sequence[Hit]) -> Search:
-    return search.with_hits(hits) if hits else search.but(empty_because=search.nothing())
+def _covered(record: Record, groups: Sequence[Mapping[str, float]], average: float) -> float:
+    """How much of a query a record covers: its best part, if the text is long. In each group, the weights of words of which one
+    suffices. `average`: terms in an index row."""
+    apart = (
+        (CONTENT, terms(record.title or "")),
+        (TAGS, terms("\n".join((*record.tags, record.provenance.speaker or "")))),
+        (FILES, terms("\n".join(record.files))),
+    )
+    shared, best = defaultdict[str, float](float), 0.0
+    for weight, words in (*apart, (KIND, _kind_words().get(record.kind, ()))):
+        for word in words:
+            shared[word] += weight
+    length = sum(len(words) for _, words in apart)
+    for start, end in chunks(record.text):
+        counts, words = shared.copy(), terms(record.text[start:end])
+        for word in words:
+            counts[word] += CONTENT
+        norm = bm25.K1 * (1 - bm25.B + bm25.B * (length + len(words)) / average)
+        score = 0.0
+        for group in groups:
+            held = [(weight, counts[word]) for word, weight in group.items() if word in counts]
+            score += max([weight * count * (bm25.K1 + 1) / (count + norm) for weight, count in held], default=0.0)
+        best = max(best, score)
+    return best
 
 
 @cache
