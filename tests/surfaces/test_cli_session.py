@@ -33,9 +33,8 @@ def test_the_end_of_a_conversation_names_its_summary_and_findings(cli: Cli) -> N
     assert first.startswith("closed: 3 memories"), "each of them counts once"
     summary, decision, warning, advice = rest[-4:]
     assert "] summary: " in summary and "library" in summary
-    assert (
-        decision.endswith("decision: We decided to parse emails with the standard library")
-        and warning.endswith("Never deploy on Fridays")
+    assert decision.endswith("decision: We decided to parse emails with the standard library") and warning.endswith(
+        "Never deploy on Fridays"
     )
     assert "`memorist promote ID`" in advice
     found = decision.partition("[id:")[2].partition("]")[0]

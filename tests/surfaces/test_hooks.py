@@ -567,7 +567,10 @@ def test_a_start_closes_the_last_session_first_and_what_it_has_time_for(
     assert "Module 2-" not in starts[0], "it takes more than one start, where there is no time at all"
     with Memory() as memory:
         assert [each.title for each in memory.sessions(state="closed")] == ["s0", "s1", "s2"]
-    assert next(name for start in starts for name in ("Module 2-", "Module 1-", "Module 0-") if name in start) == "Module 2-"
+    assert (
+        next(name for start in starts for name in ("Module 2-", "Module 1-", "Module 0-") if name in start)
+        == "Module 2-"
+    )
 
 
 def test_a_start_reads_what_a_killed_agent_left_before_it_closes_others(
