@@ -110,14 +110,19 @@ class Scores:
             self._add(record.number, [*signals, ("summary", float(record.kind in SUMMARIES))])
 
     def give_place(self, question: Record, answer: Record, fact: Fact) -> None:
-        """Lets a question and its answer change places: the answer gets at least the sum of the question, but with its own
-        speaker and role."""
+        """Lets a question and its answer change places: the answer gets at least the sum of the question, with the words that
+        the two hold together, but with its own speaker and role."""
         asks, answers = question.number, answer.number
         if answers not in self.candidates:
             self.candidates[answers], self.sums[answers] = Candidate(fact, 0.0, None, 0.0), 0.0
             self._add(answers, self._without_text(answers))
         who, other = (sum(self.signals[each].get(name, (0.0, 0.0))[1] for name in WHO) for each in (asks, answers))
-        taken = self.sums[asks] + other - who - self.sums[answers]
+        (both,) = Coverage(self._asked.said).of([f"{question.text} {answer.text}"])
+        more = (
+            max(0.0, both - self.signals[asks].get("soft", (0.0, 0.0))[0])
+            * weights()[voice(self.candidates[asks].fact)]["soft"]
+        )
+        taken = self.sums[asks] + more + other - who - self.sums[answers]
         self._add(asks, [("asks", min(0.0, self.sums[answers] - self.sums[asks]))])
         self._add(answers, [("answers", max(0.0, taken))])
 
