@@ -86,7 +86,7 @@ class DropUnlikely:
     """Few and right: drops what is far behind the best verified hit, and memories too unlikely to stand beside it. If the
     caller sets `min_relevance`, drops what is under it instead."""
 
-    behind: float = bounded(0, 20, 1.8)  # log-odds of the score
+    behind: float = bounded(0, 20, 1.7)  # log-odds of the score
     talk: float = bounded(0, 20, 8.0)  # the same for talk and documents, of which readers want more
     below: float = 0.13  # relevance of a memory; the best one needs none, since recall decided that there is an answer
 
