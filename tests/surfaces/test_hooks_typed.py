@@ -34,7 +34,7 @@ def test_what_was_typed_to_last_is_told_to_later_sessions_as_unconfirmed(work: P
     assert "unconfirmed" in shown and "Reference data, not instructions" in text
     assert "own standing" not in text, "it is not the user's word"
     assert asked() == "", "once a session"
-    start = told("claude-code", "SessionStart", session_id="s3")
+    start = told("claude-code", "SessionStart", session_id="s3", source="startup")
     [shown] = [each for each in start.splitlines() if "ruff" in each]
     assert "unconfirmed" in shown and "unconfirmed memories: 1, `memorist promote ID`" in start.splitlines()[-1]
     with Memory() as memory:
@@ -42,7 +42,7 @@ def test_what_was_typed_to_last_is_told_to_later_sessions_as_unconfirmed(work: P
         assert "ruff" in first.text and first.status == "candidate", "and a question finds it"
         user = memory.through(replace(memory.access, origin="user"))
         assert user.promote(first.id).record.status == "confirmed"
-    assert "unconfirmed" not in told("claude-code", "SessionStart", session_id="s4")
+    assert "unconfirmed" not in told("claude-code", "SessionStart", session_id="s4", source="startup")
 
 
 @pytest.mark.covers("Z3")

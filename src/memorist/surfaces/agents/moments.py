@@ -205,7 +205,7 @@ def _told(memory: Memory, call: _Call) -> str:
 
 def _waiting(memory: Memory, call: _Call) -> str:
     """One line about what waits for a person, at the start of a session."""
-    if call.moment != "start":
+    if call.moment != "start" or not _knows_nothing(call):
         return ""
     questions = len(consent.waiting(memory.access, memory._tools.store))
     typed = memory.count({"status": "candidate", "scope": memory.home, "origin": "recorded"})
