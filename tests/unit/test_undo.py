@@ -20,6 +20,7 @@ from memorist.records import Draft
 from memorist.remember.undo import _Undo
 from memorist.testing import MovableClock
 
+pytestmark = pytest.mark.usefixtures("without_reader")
 WORDS = "amber birch cedar delta ember fjord grove harbour".split()
 LIVING = {"state": {"$in": ["active", "superseded"]}}
 
@@ -90,18 +91,6 @@ def test_undoing_everything_newest_first_walks_back_through_every_state(seed: in
         assert all(finding.ok for finding in memory.doctor())
 
 
-def test_an_undo_can_be_undone(memory: Memory) -> None:
-    memory.remember("Staging runs Postgres 15", tags=["db"])
-    memory.revise(1, "Staging runs Postgres 16")
-    before = state(memory)
-    undone = memory.undo()
-    assert memory.get(1).text == "Staging runs Postgres 15"
-    assert memory.undo(undone.batch).changed
-    assert state(memory) == before
-    memory.undo()  # the revision is the last action again
-    assert memory.get(1).text == "Staging runs Postgres 15"
-
-
 def test_a_text_taken_back_is_not_found_any_more_and_the_old_one_is(memory: Memory) -> None:
     memory.remember("Staging runs Postgres")
     memory.revise(1, "Staging runs MySQL")
@@ -163,14 +152,6 @@ def test_an_erasure_cannot_be_undone(memory: Memory) -> None:
     for name in (None, batch, erased):
         with pytest.raises((Conflict, Refused), match="erased"):
             memory.undo(name)
-
-
-def test_a_batch_of_many_transactions_is_taken_back_by_one_undo(memory: Memory) -> None:
-    outcomes = memory.remember_many([f"Stop {n} lies there" for n in range(600)])
-    assert len({outcome.batch for outcome in outcomes}) == 1
-    report = memory.undo()
-    assert len(report.changed) == 600
-    assert memory.count() == 0
 
 
 def test_an_undo_writes_only_where_its_caller_may(memory: Memory) -> None:
