@@ -15,7 +15,7 @@ import pytest
 
 from conftest import STORES, TORTURE, place_of, rounds
 from memorist import Memory
-from memorist.errors import Conflict, Invalid, MemoristError, NotFound
+from memorist.errors import Invalid, MemoristError, NotFound
 from memorist.store.nouns import Commit
 from memorist.testing import MovableClock
 
@@ -510,20 +510,6 @@ def test_21_a_draft_that_is_none_is_refused_and_takes_the_others_with_it(two: Me
 
 
 # ---------------------------------------------------------------- 23: twice, at once, in circles
-
-
-def test_23_the_same_key_for_something_else_is_a_conflict(two: Memory) -> None:
-    assert two.remember("Said once", key="k").outcome == "added"
-    assert two.remember("Said once", key="k").outcome == "repeated"
-    refused(lambda: two.remember("Said otherwise", key="k"), Conflict)
-    refused(lambda: two.remember_many([{"text": "First", "key": "n"}, {"text": "Second", "key": "n"}]), Conflict)
-    assert two.count() == 3
-
-
-def test_23_a_stale_version_is_a_conflict_and_names_the_present_one(two: Memory) -> None:
-    two.revise(1, "Trains run on time", expected_version=1)
-    assert "version 2" in refused(lambda: two.revise(1, "Trains are late", expected_version=1), Conflict)
-    assert two.get(1).text == "Trains run on time"
 
 
 def test_23_forgetting_and_restoring_twice_changes_nothing(two: Memory) -> None:

@@ -66,7 +66,7 @@ def act(memory: Memory, chance: random.Random) -> str | None:
 
 @pytest.mark.covers("S1-13", "X18")
 @settings(
-    max_examples=400 if TORTURE else 20, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+    max_examples=400 if TORTURE else 15, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
 )
 @given(seed=st.integers(0, 2**32))
 def test_undoing_everything_newest_first_walks_back_through_every_state(seed: int) -> None:
@@ -204,7 +204,7 @@ def test_a_large_batch_is_taken_back_in_parts_that_do_not_grow_with_it(
 ) -> None:
     """Of an import of a hundred thousand memories nothing is read at once but their ids."""
     store, most = memory._tools.store, list[int]()
-    batch = memory.remember_many(f"The {word} of number {n} is ready" for n in range(350) for word in WORDS[:2])[
+    batch = memory.remember_many(f"The {word} of number {n} is ready" for n in range(260) for word in WORDS[:2])[
         0
     ].batch
     get, journal = store.get, store.journal
@@ -216,11 +216,11 @@ def test_a_large_batch_is_taken_back_in_parts_that_do_not_grow_with_it(
     monkeypatch.setattr(store, "get", lambda *asked: counted(get(*asked)))
     monkeypatch.setattr(store, "journal", lambda **asked: counted(journal(**asked)))
     report = memory.undo(batch if named else None)
-    assert len(report.changed) == 700 and memory.count() == 0
+    assert len(report.changed) == 520 and memory.count() == 0
     assert 1 < max(most) <= 500, "a part, and not all of it"
     monkeypatch.undo()
     memory.undo(report.batch)
-    assert memory.count() == 700
+    assert memory.count() == 520
 
 
 @pytest.mark.covers("P4")
