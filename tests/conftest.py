@@ -98,6 +98,14 @@ def _move_home(factory: pytest.TempPathFactory, patch: pytest.MonkeyPatch) -> No
 
 
 @pytest.fixture
+def without_reader(own_environment: None, monkeypatch: pytest.MonkeyPatch) -> None:
+    """For what is about files, processes and hostile input: judging what a write contradicts took most of its time. The golden
+    tests and `make torture` have the reader."""
+    if not TORTURE:
+        monkeypatch.setenv("MEMORIST_READER", "off")
+
+
+@pytest.fixture
 def clock() -> MovableClock:
     return MovableClock()
 

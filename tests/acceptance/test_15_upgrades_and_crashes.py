@@ -267,17 +267,6 @@ def assert_old_or_new(path: Path) -> int:
 
 
 @needs_fork
-@pytest.mark.covers("P8")
-def test_sixteen_processes_that_open_an_empty_store_at_once_make_one(tmp_path: Path) -> None:
-    schema = schema_of_tomorrow(tmp_path / "schema")
-    for number in range(rounds(50, 0.06)):
-        path = tmp_path / str(number) / "memory.db"
-        assert all_at_once([opening(path, schema)] * 16) == [0] * 16
-        assert ask(path, "SELECT value FROM settings WHERE name = 'upgrades'") == "1"
-        assert ask(path, "SELECT count(*) FROM migrations") == NEXT
-
-
-@needs_fork
 @pytest.mark.covers("P8", "P13")
 def test_sixteen_processes_that_open_an_old_store_at_once_upgrade_it_once(tmp_path: Path) -> None:
     schema = schema_of_tomorrow(tmp_path / "schema")

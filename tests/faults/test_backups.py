@@ -1,8 +1,6 @@
-"""Promise P10: a backup that was made restores, whatever was being written meanwhile.
+"""Promise P10: making and restoring a backup may be cut off, and a restore may meet writers; no half of one passes for a store.
 
-Two processes write as fast as they can and say what was acknowledged. Meanwhile backups are made, each is restored in a
-new place, and what is found there is a prefix of each writer's history: at least everything acknowledged before the
-backup began, nothing out of order, nothing twice, and every part tells the same story.
+That a backup made among writers is a moment of their history is in `tests/golden/test_damage.py`.
 """
 
 import os
@@ -59,36 +57,6 @@ def writing(path: Path) -> Iterator[Callable[[], list[int]]]:
     finally:
         for child in children:
             child.kill()
-
-
-def assert_prefix(path: Path, at_least: list[int], at_most: list[int]) -> None:
-    with Memory(path, project="atlas") as memory:
-        texts = [record.text for record in memory.list(order="-number", limit=1_000_000)]
-        for writer in range(WRITERS):
-            own = [text for text in texts if text.startswith(f"Keeper {writer} ")]
-            assert own == [text_of(writer, number) for number in range(len(own))]
-            assert at_least[writer] <= len(own) <= at_most[writer] + 1
-        audit = memory.audit()
-        assert audit.ok and audit.events == audit.records == len(texts), audit.problems
-        assert [finding for finding in memory.doctor() if not finding.ok] == []
-        assert not texts or memory.recall(texts[-1], limit=1)
-
-
-@needs_fork
-@pytest.mark.covers("P10")
-def test_backups_made_while_others_write_restore_to_a_moment_of_the_history(tmp_path: Path) -> None:
-    for number in range(rounds(40, 0.06)):
-        path = tmp_path / str(number) / "memory.db"
-        with Memory(path, project="atlas") as memory, writing(path) as acknowledged:
-            while min(acknowledged()) < number % 8 * 20:
-                time.sleep(0.001)
-            before = acknowledged()
-            backup = memory.backup(tmp_path / f"{number}.backup.db")
-            after = acknowledged()
-        assert sorted(file.name for file in tmp_path.glob(f"{number}.backup*")) == [backup.name], "it is one file"
-        place = tmp_path / f"drill {number}" / "memory.db"
-        assert restore(place, backup, NOW) is None
-        assert_prefix(place, before, after)
 
 
 @needs_fork

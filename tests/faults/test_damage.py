@@ -375,24 +375,6 @@ def test_a_refused_store_keeps_its_log_as_it_is(killed: Original, tmp_path: Path
 # ---------------------------------------------------------------- and back again
 
 
-@pytest.mark.covers("P10", "P11")
-@pytest.mark.parametrize("damage", [*WHOLE_FILES, page_of_noise])
-def test_a_backup_brings_everything_back_and_the_damaged_file_is_kept(
-    closed: Original, tmp_path: Path, damage: Damage
-) -> None:
-    path = closed.copy(tmp_path / "store")
-    with Memory(path, project="atlas") as memory:
-        backup = memory.backup(tmp_path / "backup.db")
-    spoilt = damage(path.read_bytes(), random.Random("restore"))
-    path.write_bytes(spoilt)
-    aside = restore(path, backup, NOW)
-    if spoilt:
-        assert aside is not None and aside.read_bytes() == spoilt
-    seen = look(path)
-    assert seen.content == closed.content
-    assert all(finding.ok for finding in seen.findings)
-
-
 @pytest.mark.covers("P11")
 @pytest.mark.parametrize("damage", LOGS)
 def test_a_backup_brings_everything_back_over_a_damaged_log(

@@ -1,4 +1,4 @@
-"""The JSON file under everything that can happen to it: kills, crashes between renames, full disks, flipped bits.
+"""The JSON file under everything that can happen to it: crashes between renames, kills in a fold, full disks, flipped bits.
 
 Promises P1, P5, P11, P14 and P15 for `Memory("notes.json")`: what was acknowledged is there afterwards, or the store says
 that it is damaged and changes nothing. It never begins anew in silence.
@@ -10,7 +10,6 @@ import json
 import logging
 import os
 import random
-import resource
 import stat
 import time
 from collections.abc import Callable, Iterator
@@ -22,8 +21,7 @@ from typing import Any
 import pytest
 
 from conftest import TORTURE, rounds
-from faults.processes import Child, all_at_once, holding, needs_fork
-from faults.test_kill import assert_whole, keep_remembering, killed_after, killed_while_opening, text_of
+from faults.processes import Child, holding, needs_fork
 from memorist import Memory
 from memorist.errors import Invalid, MemoristError, StoreDamaged, StoreTooNew, StoreUnavailable
 from memorist.kinds import LAYERS
@@ -47,6 +45,10 @@ pytestmark = needs_fork
 @pytest.fixture
 def path(tmp_path: Path) -> Path:
     return tmp_path / "notes.json"
+
+
+def text_of(number: int) -> str:
+    return f"Fact {number}: the relay in cabinet {number * 7919 % 1000} answers on channel {number}"
 
 
 def remember(path: Path, *texts: str) -> None:
@@ -103,33 +105,6 @@ def beside(path: Path, end: str) -> Path:
 
 
 # ---------------------------------------------------------------- kills
-
-
-@pytest.mark.covers("P1", "P2", "S0-5", "W3-11")
-def test_an_acknowledged_write_survives_kill_9(tmp_path: Path) -> None:
-    chance = random.Random("kill json")
-    facts: dict[Path, int] = {}
-    for number in range(rounds(200)):
-        path = tmp_path / f"{number // 10}.json"
-        start = facts.get(path, 0)
-        acknowledged = killed_after(Child(keep_remembering(path, start)), chance.uniform(0, 0.05))
-        assert acknowledged, "the child died by itself"
-        unsure = acknowledged[-1] + 1
-        with Memory(path, project="atlas") as memory:
-            assert_whole(memory, unsure)
-            memory.remember(text_of(unsure), key=f"op-{unsure}")
-            assert memory.count({"text": text_of(unsure)}) == 1
-        facts[path] = unsure + 1
-
-
-@pytest.mark.covers("P1")
-def test_a_kill_while_the_store_is_being_made_leaves_a_store_that_opens(tmp_path: Path) -> None:
-    chance = random.Random("opening json")
-    for number in range(rounds(200)):
-        path = tmp_path / f"{number}.json"
-        acknowledged = killed_while_opening(Child(keep_remembering(path, 0)), chance.uniform(0, 0.04))
-        with Memory(path, project="atlas") as memory:
-            assert_whole(memory, len(acknowledged))
 
 
 class Dead(BaseException):
@@ -714,36 +689,6 @@ def test_what_0_1_0_wrote_is_read_and_written_as_it_was(path: Path) -> None:
 # ---------------------------------------------------------------- several processes
 
 
-@pytest.mark.covers("P6", "S0-5")
-def test_four_processes_lose_nothing_and_get_distinct_numbers(path: Path) -> None:
-    each = rounds(150, 0.12)
-    remember(path, "first")
-
-    def work(name: int) -> Callable[[], None]:
-        def keep() -> None:
-            for number in range(each):
-                with Memory(path, project="atlas") as memory:  # each close folds under the others' feet
-                    memory.remember(f"{name} says {number}")
-                    assert memory.count() > number
-
-        def stay() -> None:
-            with Memory(path, project="atlas") as memory:
-                for number in range(each):
-                    memory.remember(f"{name} says {number}")
-                    assert memory.recall(f"{name} says {number}")
-
-        return keep if name % 2 else stay
-
-    assert all_at_once([work(name) for name in range(4)]) == [0] * 4
-    with Memory(path, project="atlas") as memory:
-        records = memory.list(limit=100_000)
-        assert {record.text for record in records} == {"first"} | {
-            f"{n} says {m}" for n in range(4) for m in range(each)
-        }
-        assert len({record.number for record in records}) == len(records) == 4 * each + 1
-        assert memory.audit().ok and [finding for finding in memory.doctor() if not finding.ok] == []
-
-
 @pytest.mark.covers("P6")
 def test_another_process_is_seen_at_once_through_folds_and_erasure(path: Path) -> None:
     store, other = JsonFileStore(path), JsonFileStore(path)
@@ -941,45 +886,6 @@ def test_a_short_write_changes_nothing(path: Path, monkeypatch: pytest.MonkeyPat
     assert texts_in(path) == ["before", "after"]
 
 
-@pytest.mark.covers("P5")
-def test_a_file_that_may_not_grow(path: Path) -> None:
-    """The kernel's own limit: a real short write, not one that a test made up."""
-
-    def work(say: Callable[[object], None]) -> None:
-        memory = Memory(path, project="atlas")
-        resource.setrlimit(resource.RLIMIT_FSIZE, (20_000, resource.RLIM_INFINITY))
-        stored_texts = 0
-        try:
-            while True:
-                memory.remember(text_of(stored_texts))
-                stored_texts += 1
-        except StoreUnavailable as problem:
-            say("full" if "disk is full" in str(problem) else problem)
-        say(memory.count() == stored_texts)
-        say(stored_texts)
-        resource.setrlimit(resource.RLIMIT_FSIZE, (resource.RLIM_INFINITY, resource.RLIM_INFINITY))
-        memory.remember("after")
-        memory.close()
-
-    child = Child(work)
-    full, counted, number = child.lines()
-    assert child.end() == 0 and (full, counted) == ("full", "True") and int(number) > 3
-    assert texts_in(path) == [*(text_of(n) for n in range(int(number))), "after"]
-    assert not beside(path, ".log.torn").exists()
-
-
-@pytest.mark.covers("P22")
-def test_where_nothing_may_be_written_reading_works(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    a_store(path)
-    before = contents(path)
-    monkeypatch.setattr(os, "access", lambda path, mode: mode != os.W_OK)
-    with Memory(path, project="atlas") as memory:
-        assert len(memory.list()) == 4 and memory.recall("log")
-        with pytest.raises(StoreUnavailable, match="read-only"):
-            memory.remember("no")
-    assert contents(path) == before
-
-
 @pytest.mark.covers("Z9")
 def test_every_file_is_private_from_its_first_moment(path: Path) -> None:
     old = os.umask(0)
@@ -1057,18 +963,6 @@ def spellings(word: str) -> Iterator[bytes]:
     for skipped in range(3):
         shifted = base64.b64encode(b"x" * skipped + word.encode())
         yield shifted[4 if skipped else 0 : -4]
-
-
-@pytest.mark.covers("P10", "S0-5")
-def test_a_backup_is_a_store_of_its_own(path: Path) -> None:
-    a_store(path)
-    copy = path.parent / "other" / "copy.json"
-    with Memory(path, project="atlas") as memory:
-        memory.backup(copy)
-        memory.remember("afterwards")
-    assert texts_in(copy) == ALL
-    remember(copy, "in the copy only")
-    assert texts_in(copy) == [*ALL, "in the copy only"] and texts_in(path) == [*ALL, "afterwards"]
 
 
 @pytest.mark.covers("S0-5", "S3-5")

@@ -1,22 +1,19 @@
-"""Promises P6 and P9: many processes and threads share one store without a lock error, and a fork is safe.
+"""Promises P6 and P9: a question sees one moment, threads leave nothing behind, and a fork is safe.
 
-Writers queue with `BEGIN IMMEDIATE` and wait for one another; whoever cannot wait that long is told so. A memory that was
-opened before a fork belongs to the parent: the child is refused in words, and the parent does not notice.
+Many writers at once are in `tests/golden/test_many.py`. A memory that was opened before a fork belongs to the parent: the child is
+refused in words, and the parent does not notice.
 """
 
 import os
-import random
 import threading
-import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import closing
 from pathlib import Path
 
-import apsw
 import pytest
 
-from conftest import TORTURE, rounds
-from faults.processes import Child, all_at_once, holding, needs_fork
+from conftest import rounds
+from faults.processes import Child, needs_fork
 from memorist import Memory
 from memorist.errors import StoreUnavailable
 from memorist.kinds import MEMORY
@@ -26,9 +23,6 @@ from memorist.store.sqlite.read import WordIndex
 from memorist.store.where import Order, Where
 from memorist.testing import EVERYWHERE, a_record, sealed, stored
 
-WRITERS, READERS = 8, 2
-WRITES = rounds(5000, 0.02)
-
 
 @pytest.fixture
 def path(tmp_path: Path) -> Path:
@@ -36,129 +30,7 @@ def path(tmp_path: Path) -> Path:
     return tmp_path / "memory.db"
 
 
-def text_of(writer: int, number: int) -> str:
-    return f"Writer {writer} saw train {writer * 100_000 + number} leave platform {number % 12}"
-
-
-def everything() -> set[str]:
-    return {text_of(writer, number) for writer in range(WRITERS) for number in range(WRITES)}
-
-
-def assert_nothing_lost(path: Path, expected: set[str]) -> None:
-    with Memory(path, project="atlas") as memory:
-        texts = [record.text for record in memory.list(limit=1_000_000)]
-        assert len(texts) == len(expected) and set(texts) == expected
-        audit = memory.audit()
-        assert audit.ok, audit.problems
-        assert audit.records == audit.events == len(expected)
-        assert [finding for finding in memory.doctor() if not finding.ok] == []
-
-
 # ---------------------------------------------------------------- processes
-
-
-def writing(path: Path, writer: int) -> Callable[[], None]:
-    def work() -> None:
-        with Memory(path, project="atlas") as memory:
-            for number in range(WRITES):
-                assert memory.remember(text_of(writer, number)).outcome == "added"
-
-    return work
-
-
-def reading(path: Path, done: Path) -> Callable[[], None]:
-    """Reads until the writers are done: whatever is found is whole, and counts only grow."""
-
-    def work() -> None:
-        with Memory(path, project="atlas") as memory:
-            seen = 0
-            while not done.exists():
-                hits = memory.recall("which train left platform 7?", limit=20)
-                assert all(hit.record.text.startswith("Writer ") for hit in hits)
-                seen, before = memory.count(), seen
-                assert seen >= before
-                time.sleep(0.01)  # readers that never rest would take the processor from the writers
-
-    return work
-
-
-@needs_fork
-@pytest.mark.covers("P6", "W4-10")
-def test_eight_processes_write_and_two_read_and_nothing_is_lost(path: Path) -> None:
-    done = path.with_name("done")
-    readers = [Child(lambda say: reading(path, done)()) for _ in range(READERS)]
-    try:
-        assert all_at_once([writing(path, writer) for writer in range(WRITERS)]) == [0] * WRITERS
-    finally:
-        done.touch()
-        ends = [reader.end() for reader in readers]
-    assert ends == [0] * READERS
-    assert_nothing_lost(path, everything())
-
-
-@needs_fork
-@pytest.mark.covers("P6", "P21")
-def test_an_audit_among_writers_sees_no_ghosts(path: Path) -> None:
-    """What changes between two looks is not damage."""
-
-    def change_things(say: Callable[[object], None]) -> None:
-        chance = random.Random(os.getpid())
-        with Memory(path, project="atlas") as memory:
-            say("ready")
-            while True:
-                number = chance.randrange(1, 30)
-                if chance.random() < 0.2:
-                    memory.remember(f"Note {chance.random()}")
-                    memory.revise(number, f"Note {chance.random()} instead")
-                memory.tag(number, f"tag{chance.randrange(10**6)}", remove=memory.get(number).tags[:1])
-                time.sleep(0.005)  # an audit takes longer with every event
-
-    with Memory(path, project="atlas") as memory:
-        memory.remember_many([f"Note {number}" for number in range(1, 30)])
-        with holding(change_things), holding(change_things):
-            for _ in range(rounds(100, 0.12)):
-                audit = memory.audit()
-                assert audit.ok, audit.problems
-                assert [finding for finding in memory.doctor() if not finding.ok] == []
-
-
-@needs_fork
-@pytest.mark.covers("P6")
-def test_writers_wait_for_a_process_that_keeps_the_lock(path: Path) -> None:
-    held = 10.0 if TORTURE else 1.5
-
-    def hold(say: Callable[[object], None]) -> None:
-        one = apsw.Connection(str(path))
-        one.execute("BEGIN IMMEDIATE")
-        say("held")
-        time.sleep(held)
-        one.execute("ROLLBACK")
-
-    def write_one(writer: int) -> Callable[[], None]:
-        def work() -> None:
-            with Memory(path, project="atlas") as memory:
-                memory.remember(text_of(writer, 0))
-
-        return work
-
-    with holding(hold):
-        assert all_at_once([write_one(writer) for writer in range(4)]) == [0] * 4
-    assert_nothing_lost(path, {text_of(writer, 0) for writer in range(4)})
-
-
-@pytest.mark.covers("P6")
-def test_whoever_cannot_wait_is_told_so_and_can_go_on_afterwards(path: Path) -> None:
-    with Memory(path, project="atlas", wait=0.2) as memory:
-        one = apsw.Connection(str(path))
-        one.execute("BEGIN IMMEDIATE")
-        with pytest.raises(StoreUnavailable, match=r"busy.*nothing was written.*try again") as told:
-            memory.remember("The lock was taken")
-        assert told.value.retry_safe
-        assert memory.recall("lock").empty_because, "reading goes on meanwhile"
-        one.execute("ROLLBACK")
-        one.close()
-        assert memory.remember("The lock was given back").outcome == "added"
-        assert [record.text for record in memory.list()] == ["The lock was given back"]
 
 
 @pytest.mark.covers("P6")
@@ -182,29 +54,6 @@ def test_a_question_sees_one_moment_whatever_others_write_meanwhile(
 
 
 # ---------------------------------------------------------------- threads
-
-
-@pytest.mark.covers("P6")
-def test_eight_threads_share_one_memory(path: Path) -> None:
-    problems: list[BaseException] = []
-
-    def work(memory: Memory, writer: int) -> None:
-        try:
-            for number in range(WRITES):
-                assert memory.remember(text_of(writer, number)).outcome == "added"
-                if number % 10 == writer:
-                    assert memory.recall(f"train {writer * 100_000 + number}", limit=1)
-        except BaseException as problem:
-            problems.append(problem)
-
-    with Memory(path, project="atlas") as memory:
-        threads = [threading.Thread(target=work, args=(memory, writer)) for writer in range(WRITERS)]
-        for thread in threads:
-            thread.start()
-        for thread in threads:
-            thread.join()
-    assert problems == []
-    assert_nothing_lost(path, everything())
 
 
 @pytest.mark.covers("P6")

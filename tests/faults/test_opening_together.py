@@ -78,15 +78,6 @@ def assert_made_once(path: Path, *more: str) -> None:
         assert [finding for finding in memory.doctor() if not finding.ok] == []
 
 
-@pytest.mark.covers("P8")
-def test_sixteen_that_open_an_empty_place_at_once(tmp_path: Path) -> None:
-    for number in range(rounds(50, 0.06)):
-        path = tmp_path / str(number) / "memory.db"
-        assert all_at_once([opening(path, opener) for opener in range(OPENERS)]) == [0] * OPENERS
-        assert_made_once(path)
-        assert not list(path.parent.glob("*.bak*")), "an empty store needs no backup"
-
-
 @pytest.mark.covers("P8", "P13")
 def test_sixteen_that_open_an_old_store_at_once(old_store: Path, tmp_path: Path) -> None:
     secret = asked(old_store, "SELECT value FROM settings WHERE name = 'secret'")

@@ -26,7 +26,7 @@ from memorist.redact.formats import Rule
 from memorist.redact.scan import Together
 from memorist.testing import MovableClock
 
-pytestmark = [needs_fork, pytest.mark.covers("A8", "P9")]
+pytestmark = [needs_fork, pytest.mark.covers("A8", "P9"), pytest.mark.usefixtures("without_reader")]
 TOO_LONG = 15  # seconds; 0.1.0 waited for 30, or for ever
 
 

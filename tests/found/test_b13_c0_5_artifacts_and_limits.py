@@ -72,6 +72,7 @@ def test_the_new_the_pinned_and_the_just_used_stay(memory: Memory, clock: Movabl
             items.enforce_retention(wrong)  # type: ignore[arg-type]
 
 
+@pytest.mark.usefixtures("without_reader")
 def test_more_than_a_filter_can_name(memory: Memory) -> None:
     items = Items(memory, "task/1")
     memory.remember_many([{"text": f"item {n}", "scope": "task/1", "importance": n / 1500} for n in range(1200)])

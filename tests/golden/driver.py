@@ -17,6 +17,7 @@ from typing import Any
 from urllib.parse import quote, urlencode
 
 import memorist
+import warm
 from memorist import designs, errors, seeds
 from memorist.seeds.items import ContextItem
 from memorist.testing import START, HashEmbedder, MovableClock, ScriptedChat
@@ -256,7 +257,8 @@ class Answer:
 
 @dataclass(frozen=True)
 class Shell:
-    """`shell("remember", "text", kind="fact")` runs the program in a folder; `shell.person(…)` does so at a terminal."""
+    """`shell("remember", "text", kind="fact")` runs the program in a folder, in a process of its own that was forked from one that
+    has loaded it; `shell.start(…)` starts it afresh, and with `shell.person(…)` somebody sits at a terminal."""
 
     folder: Path
     environment: Mapping[str, str] = field(default_factory=dict)
@@ -280,7 +282,7 @@ class Shell:
         return self.run(words, stdin if isinstance(stdin, bytes) else stdin.encode())
 
     def run(self, words: Sequence[str | bytes], stdin: bytes = b"") -> Answer:
-        done = subprocess.run([*PROGRAM, *words], cwd=self.folder, env=self.variables, input=stdin, capture_output=True)
+        done = warm.run(words, cwd=self.folder, env=self.variables, input=stdin, timeout=LONG)
         assert 0 <= done.returncode < len(ENDS) and b"Traceback" not in done.stderr, done.stderr.decode()
         said, error = done.stdout.decode(), ENDS[done.returncode].replace("done", "")
         return Answer(error, parsed(said), said + done.stderr.decode(), done.returncode)
@@ -293,14 +295,18 @@ class Shell:
     def person(self, verb: str, *given: object, typed: str = "y\n", **options: Any) -> Answer:
         """At a terminal, where somebody types; colours and questions are in the text."""
         ours, theirs = os.openpty()
-        child = self.start(verb, *given, stdin=theirs, stdout=theirs, stderr=theirs, **options)
+        if warm.forks(self.variables):
+            child: Any = warm.Forked(self.words(verb, *given, **options), self.folder, self.variables, (theirs,) * 3)
+        else:
+            child = self.start(verb, *given, stdin=theirs, stdout=theirs, stderr=theirs, **options)
         os.close(theirs)
         os.write(ours, typed.encode())
         shown = b""
         with suppress(OSError), open(ours, "rb", buffering=0) as screen:  # noqa: PTH123 - an error says that it is closed
             while piece := screen.read(65536):
                 shown += piece
-        return Answer(ENDS[child.wait(LONG)].replace("done", ""), None, shown.decode(), child.returncode)
+        code = child.wait(LONG)
+        return Answer(ENDS[code].replace("done", ""), None, shown.decode(), code)
 
     def hook(self, client: str, event: str, raw: bytes = b"", **given: Any) -> str:
         """What the agent's model reads, when the agent says this; a hook never fails."""
@@ -394,7 +400,8 @@ def speaking(shell: Shell, **options: Any) -> Iterator[Agent]:
     from mcp import Client
     from mcp.client.stdio import StdioServerParameters, stdio_client
 
-    words = [*PROGRAM[1:], *shell.words("mcp", **options)]
-    started = StdioServerParameters(command=PROGRAM[0], args=words, env=shell.variables, cwd=shell.folder)
+    program = warm.program("mcp")
+    words = [*program[1:], *shell.words("mcp", **options)]
+    started = StdioServerParameters(command=program[0], args=words, env=shell.variables, cwd=shell.folder)
     with start_blocking_portal() as portal, portal.wrap_async_context_manager(Client(stdio_client(started))) as client:
         yield Agent(portal, client)

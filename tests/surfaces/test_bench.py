@@ -15,6 +15,7 @@ from bench.floors import HybridFloor
 from bench.growth import answering, growth
 from bench.speed import Measure, transcripts, writing
 
+pytestmark = pytest.mark.usefixtures("without_reader")
 ROOT = Path(__file__).parents[2]
 BENCH = ROOT / "bench"
 
@@ -82,7 +83,7 @@ def test_turns_with_files_are_measured() -> None:
 
 def test_asking_is_measured_beside_both_floors() -> None:
     vectors = vectors_of("static")[0]
-    ours, prompt, words, both = answering([300], vectors)
+    ours, prompt, words, both = answering([120], vectors)
     assert "150 words" in prompt.name and prompt.limit == 15
     assert ours.unit == "ms CPU p50" and "p95" in ours.detail
     assert "OR of all words," in words.name and "all vectors" in both.name and both.value > 0

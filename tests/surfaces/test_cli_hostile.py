@@ -8,11 +8,14 @@ import time
 from pathlib import Path
 
 import apsw
+import pytest
 
+from conftest import rounds
 from memorist import Memory
 
 from .conftest import PROGRAM, Cli
 
+pytestmark = pytest.mark.usefixtures("without_reader")
 NASTY = {
     "clears the screen": "clear\x1b[2Jed",
     "links elsewhere": "\x1b]8;;https://evil.example\x1b\\click\x1b]8;;\x1b\\",
@@ -109,6 +112,25 @@ def test_an_interrupt_ends_it_quietly_and_changes_nothing(cli: Cli, tmp_path: Pa
     assert cli("audit").code == 0
 
 
+def test_an_interrupt_in_the_middle_of_a_batch_leaves_all_or_nothing_of_each_part(cli: Cli) -> None:
+    with Memory(cli.environment["MEMORIST_DB"], project="atlas") as memory:
+        for number in range(rounds(50, 0.02)):
+            before = memory.count()
+            child = cli.start("remember", "--batch", stdout=subprocess.DEVNULL)
+            assert child.stdin
+            child.stdin.write("\n".join(f"Line {n} of long batch {number}" for n in range(5000)).encode())
+            child.stdin.close()
+            child.stdin = None
+            while memory.count() == before and child.poll() is None:
+                time.sleep(0.01)
+            time.sleep(0.01 * number)
+            child.send_signal(signal.SIGINT)
+            said = child.communicate(timeout=60)[1]
+            assert child.returncode in (0, 130, -signal.SIGINT) and b"Traceback" not in said
+            assert memory.count() > before and memory.count() % 250 == 0, "batches are stored whole"
+        assert memory.audit().ok and [finding for finding in memory.doctor() if not finding.ok] == []
+
+
 def test_closed_and_full_streams_are_no_reason_to_crash(cli: Cli) -> None:
     program = " ".join(PROGRAM)
 
@@ -143,6 +165,17 @@ def test_in_a_locale_of_plain_ascii(cli: Cli) -> None:
     assert (record["text"], record["tags"]) == ("Grüße aus Köln 🎉", ["straße"])
     assert cli("recall", "köln", **ascii).out.startswith("[id:1]")
     assert cli("--help", **ascii).code == 0
+
+
+def test_bytes_that_are_no_text_are_refused_and_marked_text_is_read(cli: Cli) -> None:
+    for raw in (b"\xff\xfe\xfd", "Grüße".encode("latin-1"), b"half \xed\xa0\x80", b"cut \xe2\x82"):
+        refused = cli("remember", stdin=raw)
+        assert refused.code == 2 and "UTF-" in refused.err
+    assert "UTF-8" in cli("remember", b"Gr\xfc\xdfe").err
+    cli("remember", stdin="Grüße aus UTF-16\n".encode("utf-16"))
+    cli("remember", stdin="\ufeffGrüße mit Marke\r\n".encode())
+    texts = [record["text"] for record in cli("list", "--order", "-number", "--json").json]
+    assert texts == ["Grüße aus UTF-16", "Grüße mit Marke"]
 
 
 def test_a_very_long_argument_is_kept_whole_and_shown_short(cli: Cli) -> None:

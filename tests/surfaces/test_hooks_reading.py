@@ -10,9 +10,10 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from conftest import rounds
 from memorist import Memory
 from memorist.files.importers import gemini
 from memorist.store import captures
@@ -226,6 +227,7 @@ def kept_of(client: str, file: Path, parts: list[bytes], seconds: float | None) 
 
 
 @pytest.mark.parametrize("client", capture.READ)
+@settings(max_examples=rounds(1000, 0.012))
 @given(data=st.data())
 def test_it_does_not_matter_in_which_steps_a_transcript_is_read(client: str, data: st.DataObject) -> None:
     whole = data.draw(transcripts(client))

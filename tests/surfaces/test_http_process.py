@@ -15,7 +15,6 @@ import tempfile
 import threading
 import time
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -63,7 +62,7 @@ def serving(db: Path) -> Callable[[Callable[[object], None]], None]:
 def test_what_was_acknowledged_over_http_survives_kill_9(tmp_path: Path) -> None:
     db, acknowledged = tmp_path / "memory.db", list[str]()
     chance = random.Random(16)
-    for round in range(rounds(200)):
+    for round in range(rounds(200, 0.015)):
         server = Child(serving(db))  # forked, so that two hundred of them take no longer than their work
         client, stop, before = Client(int(server.line() or 0)), threading.Event(), len(acknowledged)
         names = [f"round {round} writer {each}" for each in range(3)]
@@ -186,23 +185,6 @@ def test_sighup_reads_keys_and_settings_again(tmp_path: Path) -> None:
         listed = Path(f"/proc/{server.running.pid}/cmdline")
         assert not listed.exists() or token not in listed.read_text()
         assert server.end(signal.SIGINT) == 0
-
-
-def test_many_clients_write_and_read_at_once_and_nothing_is_lost(tmp_path: Path) -> None:
-    with served(tmp_path / "memory.db", project="atlas") as found:
-
-        def work(number: int) -> list[int]:
-            told = []
-            for each in range(5):
-                told.append(found.client("POST", "/v1/memories", {"text": f"Client {number} said {each}"}).status)
-                told.append(found.client("POST", "/v1/recall", {"query": f"what did client {number} say?"}).status)
-            return told
-
-        with ThreadPoolExecutor(16) as clients:
-            statuses = [status for told in clients.map(work, range(16)) for status in told]
-        assert set(statuses[::2]) == {201} and set(statuses[1::2]) == {200}
-        assert found.client("GET", "/v1/count").json == 80
-        assert found.client("GET", "/v1/audit").json["ok"]
 
 
 def test_a_port_that_is_taken_is_told(tmp_path: Path) -> None:

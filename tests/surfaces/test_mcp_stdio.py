@@ -206,7 +206,7 @@ def test_a_signal_ends_it_with_everything_that_was_acknowledged(tmp_path: Path, 
 def test_an_acknowledged_write_survives_kill_9(tmp_path: Path) -> None:
     """Promise P1 on this surface: the server is killed at a random moment while it writes."""
     chance, kept = random.Random("mcp"), 0
-    for _ in range(rounds(200, 0.02)):
+    for _ in range(rounds(200, 0.01)):
         acknowledged: list[int] = []
         with Raw("--db", "own.db", folder=tmp_path, alone=True) as raw:
             begin(raw)

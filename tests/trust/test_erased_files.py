@@ -34,7 +34,7 @@ from memorist.store.where import Order
 from memorist.surfaces import settings
 from trust.test_erased_is_gone import canary, found_in
 
-pytestmark = pytest.mark.covers("G1")
+pytestmark = [pytest.mark.covers("G1"), pytest.mark.usefixtures("without_reader")]
 PAGE = Path(__file__).parents[2] / "docs" / "privacy.md"
 
 

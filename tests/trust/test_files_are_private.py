@@ -13,6 +13,7 @@ from memorist.store.files import create_private, replace_private
 from memorist.surfaces import settings
 
 pytestmark = [
+    pytest.mark.usefixtures("without_reader"),
     pytest.mark.covers("Z17"),
     pytest.mark.skipif(os.name != "posix", reason="modes are POSIX's"),
 ]

@@ -25,7 +25,7 @@ from memorist.files.sources import Source
 from memorist.files.streams import Ids, Stream
 from memorist.files.transfer import import_files
 
-pytestmark = pytest.mark.covers("Z15")
+pytestmark = [pytest.mark.covers("Z15"), pytest.mark.usefixtures("without_reader")]
 CONVERSATION = {
     "uuid": "d-1", "name": "Tea",
     "chat_messages": [{"uuid": "1", "sender": "human", "text": "How hot?", "created_at": "2026-03-04T08:00:00Z"}],

@@ -1,34 +1,25 @@
 """The list of nasty inputs, by its numbers: each is refused in words, or kept to the letter. Nothing crashes, nothing hangs.
 
-Numbers 1-9, 13, 20, 21 and 23 on the library, in a file and in RAM; 1-9, 13 and 27 on the command line, in processes of
-its own. A refusal says the fact and the next step on one line; a command line adds an exit code and no traceback.
+Numbers 1-9, 13, 20, 21 and 23 on the library; a refusal says the fact and the next step on one line. At a shell they are in
+`tests/golden/test_texts.py`, `tests/golden/test_shell.py` and `tests/surfaces/test_cli_hostile.py`.
 """
 
-import contextlib
-import io
-import itertools
-import json
 import math
-import os
-import signal
-import subprocess
-import time
 import unicodedata
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-import warm
-from conftest import rounds
+from conftest import STORES, TORTURE, place_of, rounds
 from memorist import Memory
-from memorist.errors import Conflict, Invalid, MemoristError, NotFound
+from memorist.errors import Invalid, MemoristError, NotFound
 from memorist.store.nouns import Commit
-from memorist.surfaces.cli.app import run
 from memorist.testing import MovableClock
 
+pytestmark = pytest.mark.usefixtures("without_reader")
 TEXT_FIELDS = ("title", "session", "role", "speaker", "agent", "task", "season")
 EMOJI_FAMILY = "👨\u200d👩\u200d👧\u200d👦"
 VERY_BIG = 10**5000  # more digits than Python writes out
@@ -109,10 +100,12 @@ def inside_data(memory: Memory, bad: str) -> Iterable[Callable[[], object]]:
     yield lambda: memory.revise(1, data={"x": bad})
 
 
-@pytest.fixture
-def two(memory: Memory) -> Memory:
-    memory.remember_many(["The first memory is about trains", "The second memory is about boats"])
-    return memory
+@pytest.fixture(params=STORES if TORTURE else ["sqlite"])
+def two(request: pytest.FixtureRequest, tmp_path: Path, clock: MovableClock) -> Iterator[Memory]:
+    """For what is mostly refused before any store is asked; what is kept to the letter is kept in each (`memory`)."""
+    with Memory(place_of(request.param, tmp_path), project="atlas", clock=clock) as memory:
+        memory.remember_many(["The first memory is about trains", "The second memory is about boats"])
+        yield memory
 
 
 # ---------------------------------------------------------------- 1: nothing to see
@@ -519,20 +512,6 @@ def test_21_a_draft_that_is_none_is_refused_and_takes_the_others_with_it(two: Me
 # ---------------------------------------------------------------- 23: twice, at once, in circles
 
 
-def test_23_the_same_key_for_something_else_is_a_conflict(two: Memory) -> None:
-    assert two.remember("Said once", key="k").outcome == "added"
-    assert two.remember("Said once", key="k").outcome == "repeated"
-    refused(lambda: two.remember("Said otherwise", key="k"), Conflict)
-    refused(lambda: two.remember_many([{"text": "First", "key": "n"}, {"text": "Second", "key": "n"}]), Conflict)
-    assert two.count() == 3
-
-
-def test_23_a_stale_version_is_a_conflict_and_names_the_present_one(two: Memory) -> None:
-    two.revise(1, "Trains run on time", expected_version=1)
-    assert "version 2" in refused(lambda: two.revise(1, "Trains are late", expected_version=1), Conflict)
-    assert two.get(1).text == "Trains run on time"
-
-
 def test_23_forgetting_and_restoring_twice_changes_nothing(two: Memory) -> None:
     assert [two.forget(1).outcome, two.forget(1).outcome] == ["changed", "unchanged"]
     assert [two.restore(1).outcome, two.restore(1).outcome] == ["changed", "unchanged"]
@@ -568,203 +547,3 @@ def test_23_a_hub_of_many_links_is_read_and_added_to(tmp_path: Path) -> None:
         assert len(memory.links(ids[-1])) == 1
         assert memory.link(ids[1], ids[2], "supersedes").outcome == "changed"
         refused(lambda: memory.link(ids[2], ids[0], "supersedes"), Invalid)
-
-
-# ---------------------------------------------------------------- the command line
-
-PROGRAM = warm.PROGRAM
-
-
-class Shell:
-    """`shell("remember", "text")` runs the program on a store of its own."""
-
-    def __init__(self, folder: Path) -> None:
-        self.db = folder / "memory.db"
-        self.folder = folder
-
-    def __call__(
-        self, *words: str | bytes, stdin: bytes = b"", **environment: str
-    ) -> "subprocess.CompletedProcess[bytes]":
-        words = (*words[:1], "--db", str(self.db), *words[1:])
-        return warm.run(words, input=stdin, cwd=self.folder, env={**os.environ, **environment}, timeout=120)
-
-    def refuses(self, *words: str | bytes, stdin: bytes = b"", **environment: str) -> str:
-        """Ends with a code of its own, one line on standard error, nothing on standard output, no traceback."""
-        done = self(*words, stdin=stdin, **environment)
-        said = done.stderr.decode()
-        assert done.returncode not in (0, 1) and done.returncode > 0, (done.returncode, said)
-        assert done.stdout == b"" and said.count("\n") == 1 and said.endswith("\n") and "Traceback" not in said, said
-        assert all(unicodedata.category(char) not in ("Cc", "Cs") for char in said[:-1]), said
-        return said
-
-    def keeps(self, text: str, *words: str | bytes, stdin: bytes = b"", **environment: str) -> None:
-        """Remembers what `words` or `stdin` say, and it is this text that is stored."""
-        done = self("remember", *words, stdin=stdin, **environment)
-        assert done.returncode == 0 and done.stderr == b"", done.stderr
-        assert self.texts()[0] == text
-
-    def texts(self) -> list[str]:
-        """What is stored; it is asked in this process, because only what was handed in is in question."""
-        out = io.TextIOWrapper(io.BytesIO(), encoding="utf-8", write_through=True)
-        with contextlib.chdir(self.folder), contextlib.redirect_stdout(out):
-            assert run(["list", "--db", str(self.db), "--json", "--order", "number"]) == 0
-        return [record["text"] for record in json.loads(out.buffer.getvalue())]  # type: ignore[attr-defined]
-
-
-@pytest.fixture
-def shell(tmp_path: Path) -> Shell:
-    return Shell(tmp_path)
-
-
-def test_01_cli_nothing_to_see_is_refused(shell: Shell) -> None:
-    for text in ("", "  ", "\u200b\ufeff"):
-        assert "empty" in shell.refuses("remember", text)
-    assert "empty" in shell.refuses("remember", stdin=b"\n")
-    assert shell.texts() == []
-
-
-def test_02_cli_too_much_is_refused_and_much_is_kept(shell: Shell) -> None:
-    shell.refuses("remember", stdin=b"x" * 10_000_000)
-    shell.refuses("remember", "Fine", "--tag" if takes(shell, "--tag") else "--tags", "t" * 65_536)
-    shell.refuses("get", "m" * 100_000)
-    shell.keeps("word " * 100_000 + "end", stdin=b"word " * 100_000 + b"end\n")
-
-
-def takes(shell: Shell, flag: str) -> bool:
-    return flag.encode() + b" " in shell("remember", "--help").stdout
-
-
-def test_03_cli_nul_is_refused(shell: Shell) -> None:
-    assert "NUL" in shell.refuses("remember", stdin=b"a\x00b")
-    assert shell("recall", stdin=b"a\x00b").returncode == 0
-    assert shell.texts() == []
-
-
-def test_04_cli_bytes_that_are_no_text_are_refused_and_marked_text_is_read(shell: Shell) -> None:
-    for raw in (b"\xff\xfe\xfd", "Grüße".encode("latin-1"), b"half \xed\xa0\x80", b"cut \xe2\x82"):
-        assert "UTF-" in shell.refuses("remember", stdin=raw)
-    assert "UTF-8" in shell.refuses("remember", b"Gr\xfc\xdfe")
-    shell.keeps("Grüße aus UTF-16", stdin="Grüße aus UTF-16\n".encode("utf-16"))
-    shell.keeps("Grüße mit Marke", stdin="\ufeffGrüße mit Marke\r\n".encode())
-    assert len(shell.texts()) == 2
-
-
-def test_05_06_cli_strange_text_is_kept_to_the_letter_and_shown_safely(shell: Shell) -> None:
-    for name in ("a message in tags", "a bidi override", "a family", "NFD", "homoglyph"):
-        shell.keeps(LOOKS[name], LOOKS[name])
-    shown = shell("list").stdout.decode()
-    assert EMOJI_FAMILY in shown and "\u202e" not in shown and chr(0xE0069) not in shown
-    shell.refuses("remember", "Said elsewhere", "--scope", unicodedata.normalize("NFD", "task/café"))
-
-
-def test_07_cli_any_question_is_answered(shell: Shell) -> None:
-    shell.keeps("Trains run on time", "Trains run on time")
-    for question in ('"', "NEAR(", "a AND", "col:term", "(" * 2000):
-        done = shell("recall", "--", f"{question} trains")
-        assert done.returncode == 0 and b"Trains run on time" in done.stdout, done.stderr
-    assert b"Trains run" in shell("recall", stdin=b"trains " + b"x" * 3_000_000).stdout
-
-
-def test_08_cli_sql_is_text_and_names_come_from_a_list(shell: Shell) -> None:
-    shell.keeps(DROP, "--", DROP)
-    assert "importance" in shell.refuses("list", "--order", DROP)
-    assert "importance" in shell.refuses("list", "--where", json.dumps({"__class__": 1}))
-    assert "$gte" in shell.refuses("list", "--where", json.dumps({"kind": {"$where": "1"}}))
-    assert shell.texts() == [DROP]
-
-
-def test_09_cli_wildcards_mean_themselves(shell: Shell) -> None:
-    shell.keeps("Only one", "Only one")
-    for sign in ("%", "_", "\\", "m%"):
-        shell.refuses("get", sign)
-        assert json.loads(shell("list", "--json", "--where", json.dumps({"text": sign})).stdout) == []
-
-
-def test_13_cli_active_text_is_shown_inert(shell: Shell) -> None:
-    first, *others = (f"Sent: {text}" for text in ACTIVE.values())
-    shell("remember", "--", first)
-    shell("remember", "--batch", stdin="\n".join(json.dumps({"text": text}) for text in others).encode())
-    shown = b"".join(
-        shell(*words).stdout for words in (("list",), ("recall", "sent"), ("context", "sent"), ("get", "1"))
-    )
-    assert b"Sent: " in shown and not set(shown.decode()) & set("\x1b\x07\x08\x9b\r")
-    assert set(shell.texts()) == {f"Sent: {text}" for text in ACTIVE.values()}
-
-
-def test_27_cli_text_that_begins_with_a_dash(shell: Shell) -> None:
-    assert "--" in shell.refuses("remember", "-rf is a dangerous flag")
-    shell.keeps("-rf is a dangerous flag", "--", "-rf is a dangerous flag")
-    shell.keeps("--db is an option", stdin=b"--db is an option\n")
-
-
-def test_27_cli_a_closed_pipe_and_a_missing_home(shell: Shell, tmp_path: Path) -> None:
-    done = subprocess.run(
-        [*PROGRAM, "remember", "--db", str(shell.db)], stdin=None, capture_output=True, timeout=120, close_fds=True,
-        preexec_fn=lambda: os.close(0),
-    )  # fmt: skip
-    assert done.returncode == 2 and b"Traceback" not in done.stderr
-    environment = {
-        name: value for name, value in os.environ.items() if not name.startswith(("HOME", "MEMORIST", "XDG"))
-    }
-    environment["MEMORIST_CONFIG"] = str(tmp_path / "none.toml")  # without it, that of whoever runs this would be read
-    words = [*PROGRAM, "remember", "Homeless", "--db", str(shell.db)]
-    assert subprocess.run(words, env=environment, cwd=tmp_path, capture_output=True, timeout=120).returncode == 0
-    assert shell.texts() == ["Homeless"]
-
-
-def test_27_cli_in_a_locale_of_plain_ascii(shell: Shell) -> None:
-    shell.keeps("Grüße 東京", "Grüße 東京", LC_ALL="C", LANG="C", PYTHONUTF8="0", PYTHONCOERCECLOCALE="0")
-    done = shell("list", LC_ALL="C", LANG="C", PYTHONUTF8="0", PYTHONCOERCECLOCALE="0")
-    assert done.returncode == 0 and b"Gr" in done.stdout
-
-
-def test_27_cli_a_reader_that_goes_away(shell: Shell) -> None:
-    shell("remember", "--batch", stdin="\n".join(f"Line {n} of many" for n in range(2000)).encode())
-    child = subprocess.Popen(
-        [*PROGRAM, "list", "--limit", "2000", "--db", str(shell.db)], stdout=subprocess.PIPE, stderr=subprocess.PIPE
-    )
-    assert child.stdout and child.stderr
-    child.stdout.readline()
-    child.stdout.close()
-    said = child.stderr.read()
-    child.stderr.close()
-    child.wait(60)
-    assert said == b""
-
-
-@pytest.mark.skipif(not hasattr(os, "fork"), reason="signals of this kind are POSIX's")
-def test_27_cli_an_interrupt_in_the_middle_leaves_all_or_nothing(shell: Shell) -> None:
-    with Memory(shell.db) as memory:
-        for number in range(rounds(50, 0.06)):
-            before = memory.count()
-            child = subprocess.Popen([*PROGRAM, "remember", "--batch", "--db", str(shell.db)], stdin=subprocess.PIPE,
-                                     stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)  # fmt: skip
-            assert child.stdin and child.stderr
-            child.stdin.write("\n".join(f"Line {n} of long batch {number}" for n in range(5000)).encode())
-            child.stdin.close()
-            while memory.count() == before and child.poll() is None:
-                time.sleep(0.01)
-            time.sleep(0.01 * number)
-            child.send_signal(signal.SIGINT)
-            said = child.stderr.read()
-            child.stderr.close()
-            assert child.wait(60) in (0, 130, -signal.SIGINT) and b"Traceback" not in said
-            assert memory.count() > before and memory.count() % 250 == 0, "batches are stored whole"
-        assert memory.audit().ok and [finding for finding in memory.doctor() if not finding.ok] == []
-
-
-def test_27_cli_two_at_once_and_a_very_long_argument(shell: Shell) -> None:
-    long = "very " * 20_000 + "long"
-    commands = [[*PROGRAM, "remember", text, "--db", str(shell.db)] for text in ("Said at once", long)]
-    children = [subprocess.Popen(words, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE) for words in commands]
-    said = [child.communicate(timeout=120)[1] for child in children]
-    assert [child.returncode for child in children] == [0, 0], said
-    assert set(shell.texts()) == {"Said at once", long}
-
-
-def test_every_number_of_the_list_that_is_promised_here_is_here() -> None:
-    numbers = {name.split("_")[1] for name in globals() if name.startswith("test_") and name[5:7].isdigit()}
-    joined = set(
-        itertools.chain.from_iterable(name[5:].split("_")[:2] for name in globals() if name.startswith("test_"))
-    )
-    assert {f"{n:02}" for n in (*range(1, 10), 13, 20, 21, 23, 27)} <= numbers | joined

@@ -497,6 +497,7 @@ def _no_circle(pairs: set[tuple[str, str]]) -> bool:
     return True
 
 
+@pytest.mark.usefixtures("without_reader")
 @pytest.mark.parametrize("kind", ["contradicts", "relates_to", "supersedes"])
 def test_23_a_hub_of_many_edges_is_recalled_resolved_and_put_into_a_prompt(tmp_path: Path, kind: Any) -> None:
     spokes = rounds(100_000, 0.01)

@@ -13,15 +13,6 @@ from bench.sets import Document, Question, Shelf, TestSet
 from bench.synthetic import synthetic
 
 
-def test_we_find_far_more_than_the_newest_first() -> None:
-    ours, *plain = quality.run(synthetic(), None, None, lambda line: None)
-    recency = next(result for result in plain if result.way == "recency")
-    assert ours.turns["rec@10"].mean > 3 * recency.turns["rec@10"].mean
-    assert ours.categories["same words"]["any@5"].mean > 90
-    assert ours.cpu_ms[0] > 0 and ours.tokens > 0 and ours.current_first is not None
-    assert [line.group for line in ours.abstained] == ["in-topic"]
-
-
 def test_the_tables_name_every_way_and_mark_what_proves_little() -> None:
     test = synthetic()
     small = TestSet("tiny", "Tiny", tuple(Shelf(s.name, s.documents[:30], s.questions) for s in test.shelves))

@@ -11,7 +11,7 @@ from memorist import Memory
 from memorist.access import access_for
 from memorist.errors import Conflict, Invalid, NotFound, OutOfScope, Refused, StoreUnavailable
 from memorist.noun import plain
-from memorist.records import Draft, Event
+from memorist.records import Event
 from memorist.remember import erase as erasing
 from memorist.store.journal import Audit
 from memorist.store.nouns import ChainLink, event_mac, seal
@@ -53,16 +53,6 @@ def test_past_texts_go_with_it_wherever_they_lie(memory: Memory) -> None:
     assert memory.count({"state": "erased"}) == 3
 
 
-def test_by_filter_first_dry_then_for_good(memory: Memory) -> None:
-    memory.remember_many([Draft("Alpha", tags=["x"]), Draft("Beta", tags=["x"]), Draft("Gamma", tags=["y"])])
-    plan = memory.erase(where={"tags": ["x"]}, dry_run=True)
-    assert [each.number for each in plan.changed] == [1, 2]
-    assert memory.count() == 3
-    report = memory.erase(where={"tags": ["x"]})
-    assert [each.number for each in report.changed] == [1, 2]
-    assert [record.text for record in memory.list()] == ["Gamma"]
-
-
 def test_a_filter_means_forgotten_and_past_texts_too_unless_it_says_otherwise(memory: Memory) -> None:
     memory.remember("Alpha lies north", tags=["x"], session="s1")
     memory.revise(1, "Alpha lies south")
@@ -79,24 +69,6 @@ def test_a_second_erasure_changes_nothing(memory: Memory) -> None:
     report = memory.erase(1)
     assert (report.changed, list(report.left.values())) == ((), ["it is erased already"])
     assert memory.audit().events == before
-
-
-@pytest.mark.covers("W1-4")
-def test_nothing_brings_it_back(memory: Memory) -> None:
-    kept = memory.remember("Alpha lies north", key="k1")
-    batch = memory.revise(1, "Alpha lies south").batch
-    memory.erase(1)
-    for bring in (memory.restore, memory.pin, lambda id: memory.revise(id, "Alpha"), lambda _: memory.undo(batch)):
-        with pytest.raises(Exception, match="erased"):
-            bring(1)
-    assert memory.get(str(kept.id)).text == ""
-
-
-def test_the_same_words_may_be_said_anew_and_are_a_new_memory(memory: Memory) -> None:
-    memory.remember("Alpha lies north")
-    memory.erase(1)
-    again = memory.remember("Alpha lies north")
-    assert (again.outcome, again.record.number if again.record else 0) == ("added", 2)
 
 
 def test_a_key_goes_with_its_record_and_may_be_used_again(memory: Memory) -> None:

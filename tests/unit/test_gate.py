@@ -2,25 +2,16 @@
 
 from dataclasses import replace
 from datetime import UTC, datetime
-from typing import Any, get_args
+from typing import Any
 
 import pytest
 
 from memorist import Draft, Memory
-from memorist.errors import Conflict, Invalid, OutOfScope
+from memorist.errors import Conflict, Invalid
 from memorist.noun import plain
 from memorist.records import Origin
 from memorist.store.nouns import Commit
 from memorist.testing import MovableClock
-
-
-@pytest.mark.covers("S3-25", "W1-10")
-def test_an_exact_twin_reinforces_instead_of_adding(memory: Memory) -> None:
-    first = memory.remember("Staging runs Postgres 16")
-    again = memory.remember("  staging runs\n postgres 16 ")
-    assert (first.outcome, again.outcome, again.id) == ("added", "reinforced", first.id)
-    assert again.because == "the same text was there"
-    assert memory.count() == 1 and memory.get(1).counters.strength == 1
 
 
 def test_twins_inside_one_batch_are_found_too(memory: Memory) -> None:
@@ -49,33 +40,6 @@ def test_a_forgotten_twin_comes_back_only_on_the_users_own_write(memory: Memory)
     assert as_user.outcome == "restored" and as_user.id == memory.get(1).id
 
 
-def test_the_users_word_confirms_a_candidate_and_nobody_elses_does(memory: Memory) -> None:
-    agent = memory.access
-    memory.access = replace(agent, origin="import")
-    memory.remember("The office is in Oslo")
-    memory.access = agent
-    memory.remember("The office is in Oslo")
-    assert memory.get(1).status == "candidate"
-    memory.access = replace(agent, origin="user")
-    memory.remember("The office is in Oslo")
-    record = memory.get(1)
-    assert (record.status, record.origin, record.trust) == ("confirmed", "user", "high")
-    assert memory.history(1)[-1].before["origin"] == "import"  # type: ignore[index]
-
-
-@pytest.mark.covers("C1-1")
-def test_origin_and_trust_are_stamped_by_the_door(memory: Memory) -> None:
-    trust = {}
-    for origin in get_args(Origin):
-        memory.access = replace(memory.access, origin=origin)
-        record = memory.remember(f"said by {origin}").record
-        assert record is not None and record.origin == origin
-        trust[origin] = (record.trust, record.status)
-    assert trust["user"] == ("high", "confirmed") and trust["agent"] == ("medium", "confirmed")
-    assert trust["recorded"] == ("medium", "confirmed")
-    assert {trust[origin] for origin in ("import", "file", "tool", "web")} == {("low", "candidate")}
-
-
 @pytest.mark.parametrize(
     ("door", "role", "origin"),
     [
@@ -89,17 +53,6 @@ def test_a_role_may_lower_the_origin_of_a_turn_and_never_lifts_it(
     memory.access = replace(memory.access, origin=door)
     said = memory.remember("hello", kind="turn", role=role).record
     assert said is not None and said.origin == origin
-
-
-@pytest.mark.covers("P2")
-def test_a_retry_with_its_key_is_stored_once(memory: Memory) -> None:
-    first = memory.remember("deploy on Friday", key="k1")
-    again = memory.remember("deploy on Friday", key="k1")
-    assert (again.outcome, again.id) == ("repeated", first.id)
-    assert memory.get(1).counters.strength == 0
-    turn = memory.remember("ok", kind="turn", key="t1")
-    assert memory.remember("ok", kind="turn", key="t1").id == turn.id
-    assert memory.count() == 2
 
 
 @pytest.mark.covers("P2")
@@ -117,19 +70,6 @@ def test_a_turn_that_an_older_version_stored_under_its_key_is_known_again(memory
     with pytest.raises(Conflict, match="another text"):
         memory.remember("hello you", key="k1", **turn)
     assert memory.count() == 1
-
-
-def test_a_key_used_for_another_text_is_a_conflict_and_changes_nothing(memory: Memory) -> None:
-    memory.remember("one text", key="k1")
-    with pytest.raises(Conflict, match="another text"):
-        memory.remember("another text", key="k1")
-    assert memory.count() == 1
-
-
-def test_one_bad_draft_stores_nothing_of_its_batch(memory: Memory) -> None:
-    with pytest.raises(Invalid):
-        memory.remember_many(["fine", Draft("also fine", importance=2)])
-    assert memory.count() == 0 and memory.audit().events == 0
 
 
 @pytest.mark.covers("S3-26")
@@ -172,15 +112,6 @@ def test_times_are_kept_in_utc_and_one_without_a_zone_is_local(memory: Memory, c
     assert record.times.created == clock()
     local = memory.remember("an hour on my own clock", at=datetime(2026, 1, 1)).record
     assert local is not None and local.times.at == datetime(2026, 1, 1).astimezone() and local.times.at.tzinfo is UTC
-
-
-@pytest.mark.covers("S0-11", "W2-10")
-def test_writing_into_another_project_is_an_error(memory: Memory) -> None:
-    with pytest.raises(OutOfScope, match="project/borealis"):
-        memory.remember("x", scope="project/borealis")
-    with pytest.raises(OutOfScope):
-        memory.remember("x", scope="project/atlas-2")
-    assert memory.count() == 0
 
 
 def test_scope_and_user_exclude_each_other(memory: Memory) -> None:

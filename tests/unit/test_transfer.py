@@ -87,6 +87,7 @@ def test_a_second_import_changes_nothing(memory: Memory, tmp_path: Path, clock: 
     assert memory.audit().ok
 
 
+@pytest.mark.usefixtures("without_reader")
 @pytest.mark.covers("S1-15")
 def test_one_undo_takes_a_whole_import_back(memory: Memory, tmp_path: Path) -> None:
     memory.remember("mine")

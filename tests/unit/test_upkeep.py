@@ -236,6 +236,7 @@ def test_the_recall_log_is_bounded_in_size_and_age(memory: Memory, clock: Movabl
     assert [line.query for line in store.receipts("default", 99)] == ["weir", "weir"]
 
 
+@pytest.mark.usefixtures("without_reader")
 def test_compacting_shrinks_a_file(tmp_path: object) -> None:
     with Memory(f"{tmp_path}/memory.db", project="atlas", confirm=lambda ask: True) as memory:
         memory.remember_many([f"Nest {n}: " + "straw " * 150 for n in range(400)])

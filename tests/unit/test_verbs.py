@@ -16,13 +16,6 @@ def one(memory: Memory) -> Memory:
     return memory
 
 
-@pytest.mark.covers("W1-4")
-def test_every_verb_takes_id_number_prefix_or_suffix(one: Memory) -> None:
-    id = one.get(1).id
-    for reference in (id, 1, "1", "[id:1]", id[:20], id[-8:], id.upper()):
-        assert one.get(reference).id == id
-
-
 @pytest.mark.covers("W1-5")
 def test_an_ambiguous_reference_names_the_candidates(one: Memory) -> None:
     other = one.remember("another").record
@@ -34,31 +27,6 @@ def test_an_ambiguous_reference_names_the_candidates(one: Memory) -> None:
         one.get("m0")  # too short to be meant
 
 
-def test_revise_keeps_id_number_and_votes_and_leaves_the_old_text_behind(one: Memory, clock: MovableClock) -> None:
-    one.feedback(1, "useful")
-    clock.move(days=1)
-    done = one.revise(1, "Staging runs Postgres 16", because="upgraded")
-    record = one.get(1)
-    assert done.outcome == "changed" and done.because == "upgraded"
-    assert (record.text, record.counters.up, record.version) == ("Staging runs Postgres 16", 1, 2)
-    [past] = one.list({"state": "superseded"})
-    assert (past.text, past.superseded_by, past.times.valid_to) == ("Staging runs Postgres 15", record.id, clock())
-    assert [link.kind for link in one.links(1)] == ["supersedes"]
-
-
-@pytest.mark.covers("W4-2")
-def test_as_of_brings_back_what_was_believed_then(one: Memory, clock: MovableClock) -> None:
-    days = []
-    for version in (16, 17, 18, 19):
-        days.append(clock())
-        clock.move(days=1)
-        one.revise(1, f"Staging runs Postgres {version}")
-    days.append(clock())
-    assert [hit.record.text for hit in one.recall("staging postgres")] == ["Staging runs Postgres 19"]
-    then = [one.recall("staging postgres", as_of=day + timedelta(hours=1)) for day in days]
-    assert [[hit.record.text[-2:] for hit in found] for found in then] == [["15"], ["16"], ["17"], ["18"], ["19"]]
-
-
 def test_revising_fields_without_text_makes_no_second_record(one: Memory) -> None:
     one.access = replace(one.access, origin="user")
     one.revise(1, kind="fact", importance=0.2, scope="global", title="db")
@@ -66,13 +34,6 @@ def test_revising_fields_without_text_makes_no_second_record(one: Memory) -> Non
     assert (record.kind, record.importance, record.scope, record.title) == ("fact", 0.2, "global", "db")
     assert one.list({"state": "superseded"}) == []
     assert one.recall("postgres")[0].record.id == record.id
-
-
-def test_a_stale_version_is_a_conflict(one: Memory) -> None:
-    one.pin(1)
-    with pytest.raises(Conflict, match="at version 2, not 1"):
-        one.revise(1, "x y z", expected_version=1)
-    assert one.revise(1, "x y z", expected_version=2).outcome == "changed"
 
 
 def test_a_memory_that_changed_meanwhile_is_not_forgotten_unseen(one: Memory) -> None:
@@ -99,42 +60,6 @@ def test_what_is_so_already_is_unchanged_and_not_journalled(one: Memory) -> None
     assert [event.verb for event in one.history(1)] == ["added", "pinned"]
 
 
-def test_forget_hides_and_restore_brings_everything_back(one: Memory) -> None:
-    one.pin(1)
-    one.feedback(1, "useful")
-    before = one.get(1)
-    one.forget(1, because="wrong project")
-    assert not one.recall("postgres") and one.count() == 0
-    assert [hit.record.reason for hit in one.recall("postgres", search="archive")] == ["wrong project"]
-    one.restore(1)
-    after = one.get(1)
-    assert (after.pinned, after.tags, after.counters, after.state) == (True, ("db",), before.counters, "active")
-    assert one.recall("postgres")[0].record.id == before.id
-
-
-def test_tags_are_added_and_removed_and_searched(one: Memory) -> None:
-    one.tag(1, "staging", "infra", remove=["db"])
-    assert one.get(1).tags == ("staging", "infra")
-    assert one.recall("infra") and one.list({"tags": ["infra"]}) and not one.list({"tags": ["db"]})
-    with pytest.raises(Invalid, match="no tag was given"):
-        one.tag(1)
-
-
-def test_links_relate_and_refuse_nonsense(one: Memory) -> None:
-    for text in ("b", "c"):
-        one.remember(text)
-    one.link(1, 2, "supersedes")
-    one.link(2, 3, "supersedes", weight=0.5, evidence="seen")
-    for bad, match in [((1, 1), "itself"), ((3, 1), "circle")]:
-        with pytest.raises(Invalid, match=match):
-            one.link(*bad, "supersedes")
-    with pytest.raises(Invalid, match="relates_to, supersedes"):
-        one.link(1, 2, "likes")  # type: ignore[arg-type]
-    assert one.unlink(1, 2, "supersedes").outcome == "changed"
-    assert one.unlink(1, 2, "supersedes").outcome == "unchanged"
-    assert [(link.kind, link.weight, link.evidence) for link in one.links(2)] == [("supersedes", 0.5, "seen")]
-
-
 def test_feedback_counts_and_only_useful_resets_the_clock(one: Memory, clock: MovableClock) -> None:
     clock.move(days=3)
     one.feedback(1, "irrelevant")
@@ -146,17 +71,6 @@ def test_feedback_counts_and_only_useful_resets_the_clock(one: Memory, clock: Mo
     assert one.get(1).times.used == clock()
     with pytest.raises(Invalid, match="useful, irrelevant, wrong"):
         one.feedback(1, "great")
-
-
-def test_history_shows_who_did_what_and_what_was_there_before(one: Memory) -> None:
-    one.pin(1)
-    one.revise(1, "Staging runs Postgres 16")
-    one.forget(1)
-    events = one.history(1)
-    assert [event.verb for event in events] == ["added", "pinned", "revised", "forgotten"]
-    assert events[1].before == {"pinned": 0} and events[3].before == {"state": "active", "reason": None}
-    assert events[2].before is not None and one.get(events[2].before["superseded"]).text == "Staging runs Postgres 15"
-    assert len({event.batch for event in events}) == 4
 
 
 def test_the_timeline_is_in_the_order_of_what_happened(memory: Memory, clock: MovableClock) -> None:
@@ -204,7 +118,12 @@ def test_while_memory_is_off_every_verb_says_so(one: Memory, monkeypatch: pytest
     assert one.count() == 1 and one.recall("postgres")
 
 
-def test_a_closed_memory_says_so(one: Memory) -> None:
-    one.close()
-    with pytest.raises(Exception, match="closed"):
-        one.get(1)
+def test_history_shows_who_did_what_and_what_was_there_before(one: Memory) -> None:
+    one.pin(1)
+    one.revise(1, "Staging runs Postgres 16")
+    one.forget(1)
+    events = one.history(1)
+    assert [event.verb for event in events] == ["added", "pinned", "revised", "forgotten"]
+    assert events[1].before == {"pinned": 0} and events[3].before == {"state": "active", "reason": None}
+    assert events[2].before is not None and one.get(events[2].before["superseded"]).text == "Staging runs Postgres 15"
+    assert len({event.batch for event in events}) == 4

@@ -1,0 +1,7 @@
+"""What is tested here is files, processes and disks: no small model has to judge what is written."""
+
+import pytest
+
+
+@pytest.fixture(autouse=True)
+def unread(without_reader: None) -> None: ...
