@@ -14,7 +14,7 @@ from dataclasses import asdict, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, Self
 
-from memorist import checks, prompt, recall, remember, upkeep
+from memorist import checks, recall, remember, upkeep
 from memorist.access import Access, family_of
 from memorist.bus import Bus, read, written
 from memorist.design import Clock, Confirmer, Design, Reranker, Tools
@@ -436,6 +436,8 @@ class Engine:
             self.bus.emit("memory:read", places, type="working", path=path, size=size, ids=ids)
 
     def _context(self, wish: "Wish") -> Context:
+        from memorist.prompt.context import Prompt, context
+
         try:
             caller = self._caller
         except Refused as off:
@@ -450,7 +452,7 @@ class Engine:
         until = ends(self.design.budget.deadline if wish.deadline is None else wish.deadline)
         tools = replace(caller.tools, over=over_at(until))
         wish, chosen = replace(wish, kinds=kinds), self._chosen_budget()
-        plan = prompt.context.Prompt(wish, self.design, chosen, scopes, self.access, tools)
+        plan = Prompt(wish, self.design, chosen, scopes, self.access, tools)
 
         def recalled(scope: str | None, limit: int, search: str) -> Recall:
             left = None if until is None else max(LEAST_TIME, until - time.perf_counter())
@@ -461,7 +463,7 @@ class Engine:
             read = [(scope, home) for scope in scopes for home in self.access.homes_of(scope)]
             self._note(answer, took, query, shown=shown, rendered={**rendered, "places": read})
 
-        return prompt.context.context(plan, recalled, keep, caller.writer.digest)
+        return context(plan, recalled, keep, caller.writer.digest)
 
     def _chosen_budget(self) -> int | None:
         """The budget chosen for this project. If the store cannot be read, the steps after this report why."""

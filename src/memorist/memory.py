@@ -23,7 +23,7 @@ from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, cast, overload
 
-from memorist import checks, prompt, recall, remember, upkeep
+from memorist import checks, recall, remember, upkeep
 from memorist.association import Association
 from memorist.conversation import Messages
 from memorist.design import Inject
@@ -490,7 +490,9 @@ class Memory(Association):
         deadline: seconds for all of it, after which what is optional is skipped
         min_relevance: the chance to matter that a memory needs, from 0 to 1; 0 shows all that was found, within the budget
         """
-        wish = prompt.context.Wish(
+        from memorist.prompt.context import Wish
+
+        wish = Wish(
             query, limit, checks.files(files), scope, user, session, task, kinds, where, budget, remaining, window, reserve, style,
             client, mode, profile, inject, deadline, shares, min_relevance, agent,
         )  # fmt: skip
@@ -498,10 +500,12 @@ class Memory(Association):
 
     def receipt(self, id: str) -> Context:
         """What was put into a prompt under the receipt `id`: the exact text, out of what, and what was left out."""
+        from memorist.prompt.context import shown_again
+
         caller = self._caller
         caller.writer.flush()
         line = remember.edit.receipt_of(id, self.access, caller.store)
-        return prompt.context.shown_again(line, caller.store, caller.where)
+        return shown_again(line, caller.store, caller.where)
 
     def get(self, id: Reference) -> Record:
         """One record: `id` is its id, its short number, or a unique beginning or end of the id."""

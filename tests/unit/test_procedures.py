@@ -125,6 +125,14 @@ def test_a_long_one_is_cut_between_its_steps_and_says_so(memory: Memory) -> None
     assert "1. step 0" in text and f"characters left out, memory {number} has them" in text
 
 
+@in_ram
+def test_what_is_left_out_of_one_is_its_end(memory: Memory) -> None:
+    stored(memory, steps=["run the tests", "write down what changed " * 40, "tag the commit", "publish"])
+    text = memory.context("release", mode="cheap", budget=4000).text
+    before, _, after = text.partition("characters left out")
+    assert "run the tests" in before and "tag the commit" not in text and "publish" not in after
+
+
 @pytest.mark.covers("S4-12")
 def test_it_survives_an_export(memory: Memory, tmp_path: Path) -> None:
     number = stored(memory)

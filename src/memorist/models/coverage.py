@@ -13,9 +13,8 @@ from memorist.models.embed import loaded_table
 MOST_TOKENS = 256  # of the query and of each text, whose beginning says what it is about
 LONGEST_LOOKED_AT = 8 * MOST_TOKENS  # characters of a text
 DIGIT = re.compile(r"\d")
-TILE = (
-    32  # tokens of the query times tokens of texts in one product: for more OpenBLAS starts threads, which costs time
-)
+# Tokens of the query times tokens of texts in one product: for more OpenBLAS starts threads, which costs time.
+TILE = 32
 
 
 class Coverage:

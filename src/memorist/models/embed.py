@@ -9,7 +9,7 @@ and reads no table.
 import json
 import unicodedata
 from collections.abc import Callable, Iterable, Sequence
-from functools import cache, cached_property
+from functools import cache, cached_property, lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
@@ -55,7 +55,6 @@ class Embedder(Protocol):
 
 
 Secret = Callable[[str], str | None]
-Make = Callable[[], Embedder | None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +63,7 @@ class Choice:
     way."""
 
     spelled: str
-    make: Make
+    make: Callable[[], Embedder | None]
     cheap: bool  # known before it is made
     asked: bool  # it was named; a default may not move a store to another model
     local: bool = False  # no network: a few texts are embedded right after their write, even if it is not cheap
@@ -104,7 +103,8 @@ def chosen(embed: Embedder | str, secret: Secret = lambda _: None, asked: bool =
         return Choice(embed, lambda: _opened(embed), embed in ("static", LAYERED), asked, local=kind == "onnx")
     for part in ("name", "dimension", "cheap", "embed"):  # of its type first: to read a dimension may ask a server
         if not hasattr(type(embed), part) and not hasattr(embed, part):
-            raise Invalid(f"an embedder has name, dimension, cheap and embed(texts); {quoted(embed)} has no {part}")
+            needs = "or has name, dimension, cheap and embed(texts)"
+            raise Invalid(f"an embedder is {ALLOWED}, {needs}; {quoted(embed)} has no {part}")
     try:
         name, cheap = embed.name, bool(embed.cheap)
     except Exception as problem:  # it may be foreign code
@@ -120,10 +120,8 @@ def must_name_a_model(name: object) -> str:
     raise Invalid(f"a model needs a name of at most {LONGEST_NAME} printable characters, not {quoted(name)}")
 
 
-def checked_name(spelled: object) -> str:
+def checked_name(spelled: str) -> str:
     """The name of an embedder in the form allowed in settings; raises if invalid."""
-    if not isinstance(spelled, str):
-        raise Invalid(f"embed must be the name of an embedder: {ALLOWED}; not {quoted(spelled)}")
     return chosen(spelled).spelled
 
 
@@ -296,17 +294,18 @@ ALPHABET = Alphabet()
 
 
 class WordPiece:
-    """Token ids of texts. Threads may share one: its cache is only ever added to or emptied."""
+    """Token ids of texts. Threads may share one."""
 
     def __init__(self, vocabulary: Iterable[str]) -> None:
         self._ids = {token: number for number, token in enumerate(vocabulary)}
-        self._cache: dict[str, Sequence[int]] = {}
+        self._unknown = [self._ids["[UNK]"]]
+        self._cut_once = lru_cache(CACHED_WORDS)(self._cut)
 
     def ids(self, text: str) -> list[int]:
         """The ids of a text's tokens, without [CLS] and [SEP]."""
-        ids: list[int] = []
+        ids, cut = list[int](), self._cut_once
         for word in self.words(text):
-            ids += self._cache.get(word) or self._cut(word)
+            ids += cut(word) if len(word) <= LONGEST_WORD else self._unknown
         return ids
 
     def words(self, text: str) -> list[str]:
@@ -316,17 +315,11 @@ class WordPiece:
     def _cut(self, word: str) -> Sequence[int]:
         """Greedy longest match from the left; a word that cannot be covered completely is unknown as a whole."""
         ids, start, size = list[int](), 0, len(word)
-        while start < size <= LONGEST_WORD:
+        while start < size:
             begin = "##" if start else ""
             end = next((end for end in range(size, start, -1) if begin + word[start:end] in self._ids), start)
             if end == start:
-                break
+                return self._unknown
             ids.append(self._ids[begin + word[start:end]])
             start = end
-        if start < size:
-            ids = [self._ids["[UNK]"]]
-        if len(self._cache) >= CACHED_WORDS:
-            self._cache.clear()
-        if size <= LONGEST_WORD:
-            self._cache[word] = ids
         return ids

@@ -100,8 +100,7 @@ class OnnxModel:
             for row, place in enumerate(some):
                 one = cut[place]
                 given[:, row, : len(one.ids)] = one.ids, one.attention_mask, one.type_ids
-            named = dict(zip(INPUTS, given, strict=True))
-            output = self._session.run(None, {name: named[name] for name in self._inputs})[0]
+            output = self._session.run(None, {name: given[INPUTS.index(name)] for name in self._inputs})[0]
             for row, place in enumerate(some):
                 rows[place] = output[row, : len(cut[place].ids)] if output.ndim == 3 else output[row]
         return [rows[place] for place in range(len(cut))]

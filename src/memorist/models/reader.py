@@ -57,12 +57,6 @@ class Relation(NamedTuple):
     other: float
 
 
-class _Weights(NamedTuple):
-    words: "Floats"  # bytes; a row is scaled when it is used
-    scales: "Floats"
-    parts: "dict[str, Floats]"
-
-
 _statements: dict[str, Worth] = {}
 _relations: dict[tuple[str, str], Relation] = {}
 
@@ -131,7 +125,8 @@ def _threads() -> Any:
 
 
 @cache
-def _weights() -> _Weights:
+def _weights() -> "tuple[Floats, Floats, dict[str, Floats]]":
+    """The rows of the words, which are bytes and scaled when they are used; their scales; and all other parts, by name."""
     import numpy as np
 
     try:
@@ -142,7 +137,7 @@ def _weights() -> _Weights:
             for name, values in stored.items()
             if not name.endswith(":scale")
         }
-        return _Weights(words, parts.pop("scales"), parts)
+        return words, parts.pop("scales"), parts
     except (OSError, ValueError, KeyError, EOFError) as problem:
         raise ModelUnavailable("the reader's weights are missing or damaged; reinstall memorist") from problem
 

@@ -15,10 +15,10 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING, Any
-from urllib.parse import SplitResult, parse_qsl, urlsplit
+from urllib.parse import parse_qsl, urlsplit
 
 from memorist.errors import Invalid, ModelUnavailable
-from memorist.models.chat import ChatFailed, ChatOutcome, ChatPrompt, ChatReply, parsed
+from memorist.models.chat import ChatFailed, ChatPrompt, ChatReply, parsed
 from memorist.patience import apart
 from memorist.store.tally import ChatLimits
 from memorist.text.visible import quoted
@@ -41,14 +41,6 @@ REASONS = {
 PROXIES = "; see HTTPS_PROXY, HTTP_PROXY, ALL_PROXY and SSL_CERT_FILE in the environment"
 
 
-class ServerFailed(Exception):
-    """A server gave no answer that can be used."""
-
-    def __init__(self, outcome: ChatOutcome, because: str) -> None:
-        super().__init__(because)
-        self.outcome = outcome
-
-
 @dataclass(slots=True)
 class Endpoint:
     """A server that is sent JSON: its address, and the variable that holds its key."""
@@ -64,7 +56,12 @@ class Endpoint:
         another thread waits for the server, and is left behind when the time is up."""
         import httpx2
 
-        until, pause, key = time.monotonic() + seconds, FIRST_PAUSE, self._key()
+        key = re.sub("\r?\n$", "", self.secret(self.variable) or "") if self.variable else None
+        if key == "":
+            raise ChatFailed("refused", f"its key is missing: set the environment variable {self.variable}")
+        if key and not re.fullmatch("[!-~]+", key):
+            raise ChatFailed("refused", f"{self.variable} holds no key: it has blanks, line ends or no ASCII")
+        until, pause = time.monotonic() + seconds, FIRST_PAUSE
         while True:
             wait = 0.0
             try:
@@ -73,33 +70,22 @@ class Endpoint:
                 if status == 200 or status in accepted:
                     return status, content
                 hint = f"set {self.variable} to a valid key" if self.variable else "name its variable by &key=VARIABLE"
-                because, refused = REASONS.get(status, f"it answered with status {status}"), status in (401, 403)
-                failed = (
-                    ServerFailed("refused", f"{because}; {hint}")
-                    if refused
-                    else ServerFailed("transport_error", because)
-                )
+                failed = ChatFailed("transport_error", REASONS.get(status, f"it answered with status {status}"))
+                if status in (401, 403):
+                    failed = ChatFailed("refused", f"{REASONS[status]}; {hint}")
                 attempts = attempts if status == 429 or status >= 500 else 1
-            except ServerFailed:
+            except ChatFailed:
                 raise
             except (TimeoutError, httpx2.TimeoutException):
-                failed = ServerFailed("timeout", "it did not answer in time")
+                failed = ChatFailed("timeout", "it did not answer in time")
             except Exception as problem:
                 hint = "" if isinstance(problem, httpx2.HTTPError) else PROXIES  # no connection could be set up
-                failed = ServerFailed("transport_error", f"it cannot be reached ({type(problem).__name__}){hint}")
+                failed = ChatFailed("transport_error", f"it cannot be reached ({type(problem).__name__}){hint}")
             wait, attempts = max(wait, pause * random.uniform(0.5, 1)), attempts - 1
             if not attempts or time.monotonic() + wait > until:
                 raise failed
             self.pause(wait)
             pause *= 2
-
-    def _key(self) -> str | None:
-        key = re.sub("\r?\n$", "", self.secret(self.variable) or "") if self.variable else None
-        if key == "":
-            raise ServerFailed("refused", f"its key is missing: set the environment variable {self.variable}")
-        if key and not re.fullmatch("[!-~]+", key):
-            raise ServerFailed("refused", f"{self.variable} holds no key: it has blanks, line ends or no ASCII")
-        return key
 
     def _ask(self, key: str | None, body: Any, until: float) -> tuple[int, bytes, float]:
         """The status and content of one answer, and the seconds that it asks to wait."""
@@ -114,16 +100,16 @@ class Endpoint:
             for block in response.iter_bytes() if response.status_code == 200 else ():
                 content += block
                 if len(content) > LARGEST_ANSWER:
-                    raise ServerFailed("unparseable", "its answer does not end")
+                    raise ChatFailed("unparseable", "its answer does not end")
                 if time.monotonic() > until:
                     raise TimeoutError
             wait = response.headers.get("retry-after", "")  # for a date or nonsense, our own pause applies
             return response.status_code, bytes(content), float(wait) if re.fullmatch("[0-9]{1,4}", wait) else 0.0
 
 
-def read_address(address: str, what: str, numbers: Sequence[str]) -> tuple[SplitResult, dict[str, str]]:
-    """A server's address, and its parameters: `model`, `key` and these whole numbers. Error messages never quote the address,
-    since it may contain a key."""
+def read_address(address: str, what: str, secret: "Secret", numbers: Sequence[str]) -> tuple[Endpoint, dict[str, str]]:
+    """A server, and the parameters of its address: `model`, `key` and these whole numbers. Error messages never quote the
+    address, since it may contain a key."""
     try:
         split = urlsplit(address)
         named = dict(parse_qsl(split.query, keep_blank_values=True, strict_parsing=bool(split.query)))
@@ -141,7 +127,7 @@ def read_address(address: str, what: str, numbers: Sequence[str]) -> tuple[Split
     for part in named.keys() & set(numbers):
         if not re.fullmatch("[1-9][0-9]{0,9}", named[part], re.ASCII):
             raise Invalid(f"{part}= must be a whole number from 1 on, not {quoted(named[part])}")
-    return split, named
+    return Endpoint(f"{split.scheme}://{split.netloc}{split.path}", named.get("key"), secret), named
 
 
 @dataclass(slots=True)
@@ -156,8 +142,7 @@ class RemoteEmbedder:
     @classmethod
     def at(cls, address: str, secret: "Secret") -> "RemoteEmbedder":
         """The embedder at that address."""
-        split, named = read_address(address, "an embedder", ["dimensions"])
-        server = Endpoint(f"{split.scheme}://{split.netloc}{split.path}", named.get("key"), secret)
+        server, named = read_address(address, "an embedder", secret, ["dimensions"])
         return cls(server, named["model"], int(named.get("dimensions", 0)) or None)
 
     @property
@@ -185,7 +170,7 @@ class RemoteEmbedder:
                 rows += [vectors[place] for place in range(len(batch))]
             with numpy.errstate(over="ignore"):  # what is too large for a float is refused when it is checked
                 return numpy.asarray(rows, numpy.float64).astype(numpy.float32).reshape(len(texts), -1)
-        except ServerFailed as problem:
+        except ChatFailed as problem:
             because = str(problem)
         except (KeyError, TypeError, ValueError, OverflowError, RecursionError):
             because = "its answer is not what /embeddings answers: a vector of numbers for each text"
@@ -212,10 +197,10 @@ class RemoteChat:
     @classmethod
     def at(cls, address: str, secret: "Secret") -> "RemoteChat":
         """The model at that address."""
-        split, named = read_address(address, "a chat model", ("calls", "tokens", "seconds"))
-        path = split.path.rstrip("/").removesuffix(COMPLETIONS) + COMPLETIONS
+        server, named = read_address(address, "a chat model", secret, ("calls", "tokens", "seconds"))
+        server.url = server.url.rstrip("/").removesuffix(COMPLETIONS) + COMPLETIONS
         limits = ChatLimits(**{part: int(named[part]) for part in ("calls", "tokens", "seconds") if part in named})
-        return cls(Endpoint(f"{split.scheme}://{split.netloc}{path}", named.get("key"), secret), named["model"], limits)
+        return cls(server, named["model"], limits)
 
     @property
     def name(self) -> str:
@@ -234,7 +219,7 @@ class RemoteChat:
                         parsed(reply.text)
                         self.way = way
                         break
-        except ServerFailed as problem:
+        except ChatFailed as problem:
             because = f"the chat model at {quoted(self.server.url)} cannot be used: {problem}"
             raise ChatFailed(problem.outcome, because) from problem
         return reply
@@ -260,9 +245,9 @@ def _read(content: bytes) -> ChatReply:
         choice, usage = answer["choices"][0], answer.get("usage") or {}
         text, tokens = choice["message"]["content"], usage.get("total_tokens")
     except (ValueError, LookupError, TypeError, AttributeError, RecursionError) as problem:
-        raise ServerFailed("unparseable", "its answer is not what /chat/completions answers") from problem
+        raise ChatFailed("unparseable", "its answer is not what /chat/completions answers") from problem
     if choice.get("finish_reason") == "length":
-        raise ServerFailed("truncated", "its answer was cut at its maximal length")
+        raise ChatFailed("truncated", "its answer was cut at its maximal length")
     if not isinstance(text, str):
-        raise ServerFailed("unparseable", "its answer has no text")
+        raise ChatFailed("unparseable", "its answer has no text")
     return ChatReply(text, tokens if isinstance(tokens, int) else None)

@@ -17,6 +17,7 @@ import logging
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
+from datetime import timedelta
 from itertools import chain, combinations
 from typing import Any, get_args
 
@@ -68,6 +69,7 @@ DOCUMENTS = 5  # documents recalled beside memories
 MOST_NOTES = 50  # of other agents in the session
 WHOLE = 3  # characters per token: an estimate, so that memories shown whole leave room for each other
 PIECE = 2  # characters of one memory per token of the budget, so that it takes half of it or less
+OLD = timedelta(days=182)  # from this age on a memory shows its month
 ASIDE = 20  # extra hits to recall, as steady lanes may have taken some
 RELEVANT = 3  # how much more a match counts than importance, for memories of a family
 COMPARED = 30  # memories that are compared to find those about the same thing
@@ -185,10 +187,8 @@ def shown_again(line: Receipt, store: Store, where: Where) -> Context:
     if kept is None:
         because = "that was a recall; nothing was put into a prompt"
         return Context("", items, receipt=line.id, empty_because=because)
-    made = Context(
-        **{name: kept[name] for name in KEPT}, items=items, receipt=line.id, empty_because=line.empty_because
-    )
-    return replace(made, left_out=tuple(made.left_out))
+    as_made = {name: kept[name] for name in KEPT} | {"left_out": tuple(kept["left_out"])}
+    return Context(**as_made, items=items, receipt=line.id, empty_because=line.empty_because)
 
 
 def _failure(problem: Exception) -> str:
@@ -221,9 +221,9 @@ class Prompt:
         most = most if self.profile is None or self.profile.tokens is None else self.profile.tokens
         usual = design.budget if most is None else replace(design.budget, tokens=most, most=most)
         total = lanes.total(wish.budget, wish.remaining, wish.window, wish.reserve, usual)
-        limit = usual.hits or max(FEWEST_HITS, min(MOST_HITS, total // USUAL))  # as many as the tokens may hold
-        limit = limit if wish.limit is None else checks.whole(wish.limit, "limit", 1, MOST_HITS)
-        self.limit = limit  # hits of one recall
+        # Hits of one recall: as many as the tokens may hold.
+        limit = usual.hits or max(FEWEST_HITS, min(MOST_HITS, total // USUAL))
+        self.limit = limit if wish.limit is None else checks.whole(wish.limit, "limit", 1, MOST_HITS)
         self.total = lanes.part(self.mode.share, total)  # tokens
 
         self.items = dict[str, Item]()  # the candidates by id; those of one lane are best first
@@ -331,8 +331,14 @@ class Prompt:
         return record.id not in self.items and not self.wish.shown(record)
 
     def _item(self, lane: str, hit: Hit, weight: float) -> Item:
-        """The item of a hit; it gets its text at the end, from `shorten`."""
-        return Item(hit, lane, "", None if lane in STEADY else render.when_of(hit.record, self.now), weight)
+        """The item of a hit; it gets its text at the end, from `shorten`. Outside the steady lanes a turn from before today shows
+        its day, since it may speak of tomorrow, and anything else that is old its month."""
+        at, when = hit.record.times.at, None
+        if hit.record.kind == "turn":
+            when = at.date().isoformat() if at.date() < self.now.date() else None
+        elif self.now - at >= OLD:
+            when = f"{at:%Y-%m}"
+        return Item(hit, lane, "", None if lane in STEADY else when, weight)
 
     # ------------------------------------------------------------ what does not depend on the query
 
@@ -533,8 +539,6 @@ class Prompt:
         places = {id: place for place, id in enumerate(self.items)}
         links = self.tools.store.links(Where(self.who), list(places)) if self.loose else []
         pairs = [(link.a, link.b) for link in links if link.kind == "contradicts"]
-        if not pairs:
-            return
         pairs.sort(key=lambda pair: min(places.get(end, len(places)) for end in pair))
         ends = self.tools.store.get(list(set(chain(*pairs))), Where(self.who).also("state", "eq", "active"))
         valid = {record.id: record for record in ends if self._is_valid(record)}

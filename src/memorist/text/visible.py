@@ -48,6 +48,17 @@ _PRIVATE = "\ue000-\uf8ff\U000f0000-\U0010ffff"  # shows whatever a font has the
 HIDDEN = regex(f"{_BELONGS}|(?P<hidden>[{UNSEEN}{_PRIVATE}])")
 UNPRINTED = regex(f"[\\s{UNSEEN}]*")
 UNSTORABLE = regex("[\x00\ud800-\udfff]")
+_CONSONANTS = "bcdfghjkmnpqrstvwxz"
+
+
+def a_mark(number: int) -> str:
+    """Nine letters, 38 bits of a number: marks where text of others begins and ends. It has no vowels, so it is no word, and no
+    rule takes it for a secret.
+
+    >>> a_mark(1_000_000)
+    'qcvrkbbbb'
+    """
+    return "".join(_CONSONANTS[number // len(_CONSONANTS) ** place % len(_CONSONANTS)] for place in range(9))
 
 
 def visible(text: str) -> str:
