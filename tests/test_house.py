@@ -73,8 +73,8 @@ def test_names_explain_themselves() -> None:
 
 # A ratchet: nothing grows above it, and what a change has made smaller it sets lower, rounded up to a hundred.
 MOST_LINES = {
-    "root": 5_400, "text": 2_800, "redact": 1_300, "models": 1_600, "store": 10_200, "remember": 7_200, "recall": 2_900,
-    "prompt": 1_200, "session": 3_300, "upkeep": 3_100, "designs and seeds": 2_700, "files": 7_000, "command line": 4_800,
+    "root": 5_400, "text": 2_800, "redact": 1_300, "models": 1_500, "store": 10_200, "remember": 7_200, "recall": 2_900,
+    "prompt": 1_100, "session": 3_300, "upkeep": 3_100, "designs and seeds": 2_700, "files": 7_000, "command line": 4_800,
     "coding agents": 3_300, "http": 3_500, "mcp": 2_400, "settings, client, async, verb table": 2_600, "testing": 1_500,
 }  # fmt: skip
 MOST_LINES_OF_TESTS = 66_100
