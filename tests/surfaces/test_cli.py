@@ -280,11 +280,11 @@ def test_a_turn_says_who_spoke_and_that_it_is_talk(cli: Cli) -> None:
 
 
 def test_documents_are_named_where_only_memories_were_asked(cli: Cli) -> None:
-    assert "--search sources" not in cli.inside("recall", "where does the heron nest?").err
+    assert "sources" not in cli.inside("recall", "where does the heron nest?").out
     cli.inside("remember", "The heron nests near the weir", "--kind", "document")
-    assert "--search sources" in cli.inside("recall", "where does the heron nest?").err
+    assert "search='sources' finds it" in cli.inside("recall", "where does the heron nest?").out
     found = cli.inside("recall", "where does the heron nest?", "--search", "sources")
-    assert "heron" in found.out and "--search sources" not in found.err
+    assert "heron" in found.out and "search=" not in found.out
 
 
 def test_a_relevance_that_a_design_does_not_have_is_told(cli: Cli) -> None:

@@ -118,7 +118,7 @@ def test_a_use_is_counted_once_for_each_receipt_and_can_be_undone(
 @pytest.mark.covers("X9", "W1-2")
 def test_use_is_bounded_and_changes_no_trust(memory: Memory) -> None:
     memory.remember("The gateway listens on port 8080 behind the proxy")
-    memory.remember("Ports are numbers")
+    memory.remember("The harbour is one of the oldest ports")
     trust = memory.get(2).trust
     for _ in range(30):
         memory.used(memory.context("ports").receipt, ids=[2])

@@ -70,7 +70,8 @@ class Expansion:
     weight: float  # below 1
 
 
-NOTHING = "no memory that this may find holds any of the question's words or comes near its meaning"
+ELSEWHERE = {"document": "", "task": "`tasks`", "narrative": "`narratives`"}  # kinds and the verbs that list them
+NOTHING = "no memory here holds any of the question's words or comes near its meaning"
 
 
 class Search(NamedTuple):
@@ -225,6 +226,10 @@ def answer(
             turns = asked.but(shelves=shelves_in(scopes, layers, who), layers=(TURNS,))
             search, trace, because = _with_turns(turns, search, trace, because, design, tools)
     hits, notes = search.hits, search.notes
+    for kind in ELSEWHERE if because and only_memories and search.terms else ():
+        where = Where.of(who, query.where).also("kind", "eq", kind)
+        if tools.store.match(search.terms, shelves_in(scopes, (KINDS[kind].layer,), who), where, 1).scores:
+            because = f"{because}; a {kind} here holds some of its words: {finds(kind)}"
     if not asked.as_of and asked.left() != 0:  # in another project, `src/main.py` is a different file
         seen = [hit for hit in hits if HASHES in hit.record.data and (hit.record.home or hit.record.scope) == who.home]
         fresh = {hit.record.id: tools.folder.freshness(hit.record.data[HASHES]) for hit in seen}
@@ -312,6 +317,11 @@ def _with_turns(
     because = None if shown else f"{because}; conversations: {search.empty_because or _all_dropped(more)}"
     notes = tuple(dict.fromkeys((*held.notes, *search.notes)))
     return held.but(hits=shown, notes=notes), (*trace, *more, Step("Turns", len(shown), 0.0, lost, note)), because
+
+
+def finds(kind: str) -> str:
+    """How to find a memory of a kind that a question for memories does not."""
+    return f"{ELSEWHERE[kind]} lists those, search='all' finds it" if ELSEWHERE[kind] else "search='sources' finds it"
 
 
 def _all_dropped(trace: Iterable[Step]) -> str:

@@ -1,14 +1,12 @@
 """Why a record is not among the hits of a recall."""
 
 from memorist.kinds import ARCHIVE, KINDS, TURNS
-from memorist.recall.pipeline import SEARCHES
+from memorist.recall.pipeline import ELSEWHERE, SEARCHES, finds
 from memorist.records import Recall, Record
 from memorist.store.index import index_rows
 from memorist.store.nouns import shelf_of
 from memorist.text.question import question_of
 from memorist.text.words import query_terms
-
-LISTED = {"task": "tasks", "narrative": "narratives"}  # kinds that are not recalled, and the verbs that list them
 
 
 def why_not(record: Record, answer: Recall, search: str, chosen: bool = False) -> str:
@@ -28,9 +26,8 @@ def why_not(record: Record, answer: Recall, search: str, chosen: bool = False) -
         where = "archive" if layer == ARCHIVE else "all"
         return f"{name} {what} and lies among the {layer}; search={where!r} looks there"
     if not chosen and search in ("memory", "items") and not KINDS[record.kind].recalled:
-        lists = f"`{LISTED[record.kind]}` lists those, " if record.kind in LISTED else ""
-        finds = f"{lists}search='all' or kinds=['{record.kind}'] finds it"
-        return f"{name} is a {record.kind}, which no question finds that does not ask for it; {finds}"
+        how = finds(record.kind) if record.kind in ELSEWHERE else "search='all' finds it"
+        return f"{name} is a {record.kind}, which no question finds that does not ask for it; {how}"
     ahead = max((step.kept for step in answer.trace), default=0)
     if not ahead:
         return f"{name} was not found: {answer.empty_because or 'nothing was'}"

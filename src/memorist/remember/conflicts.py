@@ -157,8 +157,7 @@ def _clashes(record: Record, changes: Changes) -> tuple[list[tuple[Record, Clash
             found.append((old, clash))
         elif reading and max(len(old.text), len(record.text)) <= claims.LONGEST_CLAIM:
             chance = reader.relations([(old.text, record.text)])[0].replaces
-            values = claims.other_value(old.text, record.text)
-            newer += [(old, chance)] if chance >= reader.ORDER or (values and not values.names) else []
+            newer += [(old, chance)] if chance >= reader.ORDER else []
     return sorted(found, key=lambda each: not each[1].clear)[:MOST_CLASHES], newer
 
 

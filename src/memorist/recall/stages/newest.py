@@ -19,7 +19,7 @@ from memorist.recall.stages.keep import not_believed, rescored
 from memorist.records import NEWER, Hit, Record, Signal
 from memorist.scoring import held_up, log_odds, vouched_for
 from memorist.store.where import Where
-from memorist.text.claims import LONGEST_CLAIM, is_alike, is_personal
+from memorist.text.claims import LONGEST_CLAIM, is_alike, is_personal, other_value
 
 FIRST = 5  # hits, of which the first and one other may be judged now
 ALIKE = 0.35  # cosine of the static table from which a pair is worth the reader's time: at .4 outdated first rises by 5 points
@@ -46,9 +46,11 @@ class NewestFirst:
         best += _added(best, links, search, tools)
         newer: dict[str, tuple[bool, float, Hit]] = {}  # by the id of the older one, what replaces it
         for old, new in combinations(sorted(best, key=_key), 2):
-            sure = links.get(frozenset((old.record.id, new.record.id)))
-            if sure is not None and _may_replace(new.record, old.record):
-                found = is_alike(old.record.text, new.record.text), sure, new
+            values = other_value(old.record.text, new.record.text)
+            alike = values is not None and not values.names
+            sure = links.get(frozenset((old.record.id, new.record.id)), 0.0)
+            if (alike or sure) and _may_replace(new.record, old.record):
+                found = alike, sure, new
                 if found[:2] >= newer.get(old.record.id, (False, 0.0))[:2]:  # the surest, and of these the newest
                     newer[old.record.id] = found
         pair = _unjudged(best, links, search) if best and best[0].record.id not in newer and tools.reads else None
@@ -61,13 +63,13 @@ class NewestFirst:
             return search
         hits = {hit.record.id: hit for hit in (*best, *search.hits)}
         older = sorted((hit for hit in best if hit.record.id in newer), key=_key)
-        for id, (_, sure, new) in (
-            (old.record.id, newer[old.record.id]) for old in older
-        ):  # of a chain the newest ends in front
+        for old in older:  # the oldest first, so that of a chain the newest ends in front
+            id, (_, sure, new) = old.record.id, newer[old.record.id]
             before, after = hits[id], hits[new.record.id]
             lifted = rescored(_with_chance(after, before), max(before.score, after.score), "newest")
             hits[new.record.id] = replace(lifted, replaces=(*lifted.replaces, id)) if sure >= reader.ORDER else lifted
-        for id, (_, sure, new) in ((old.record.id, newer[old.record.id]) for old in reversed(older)):
+        for old in reversed(older):
+            id, (_, sure, new) = old.record.id, newer[old.record.id]
             before = hits[id]
             behind = rescored(before, min(before.score, hits[new.record.id].score * BEHIND), "behind")
             # If less sure, both may hold, and they only change places.

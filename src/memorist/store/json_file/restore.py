@@ -24,9 +24,9 @@ from memorist.store.writer import Writer
 
 def replaced(db: Path, backup: Path, now: datetime) -> Path | None:
     """Replaces the store. Returns where the replaced one was kept, if there was one."""
-    kept = db.with_name(f"{db.name}.replaced-{now:%Y%m%dT%H%M%S}Z")
+    kept = db.with_name(f"{db.name}.replaced-{now:%Y%m%dT%H%M%S%f}Z")
     if kept.exists():
-        raise Invalid(f"{kept} exists; try again in a second")
+        raise Invalid(f"{kept} exists; try again")
     if not db.parent.exists():
         create_private(db)
     with tempfile.TemporaryDirectory(COPY, unfinished_prefix(), db.parent) as folder:

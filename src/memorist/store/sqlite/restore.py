@@ -44,7 +44,7 @@ def replaced(db: Path, backup: Path, now: datetime) -> Path | None:
     with inside, tempfile.TemporaryDirectory(COPY, unfinished_prefix(), db.parent) as folder:
         fresh = Path(folder) / "store.db"
         _verify(backup, fresh)
-        aside = db.with_name(f"{db.name}.replaced-{now:%Y%m%dT%H%M%S}Z")
+        aside = db.with_name(f"{db.name}.replaced-{now:%Y%m%dT%H%M%S%f}Z")
         with keeping_anchor(db, aside):
             kept = _keep(db, aside)
         with closing(SqliteStore(fresh)) as store:  # what was erased stays erased, although the backup is older
@@ -101,7 +101,7 @@ def _wrong(store: SqliteStore, repair: bool = False) -> list[str]:
 def _keep(db: Path, aside: Path) -> Path | None:
     """An online copy of the present store; if it is damaged, its files as they are."""
     if aside.exists():
-        raise Invalid(f"{aside} exists; try again in a second")
+        raise Invalid(f"{aside} exists; try again")
     if db.stat().st_size == 0:  # SQLite would discard its log
         return _keep_as_it_lies(db, aside) if size_of(db.with_name(db.name + "-wal")) else None
     try:
