@@ -44,6 +44,7 @@ PULLED = "this design puts nothing into a prompt by itself; ask with `recall`, o
 UNWANTED = "the profile none puts nothing into a prompt"
 NO_MATCH = "nothing matches this question"
 MOST_STEADY = 1000  # memories that a steady lane reads
+PEOPLE = ("user", "recorded")  # origins
 STANDING = ("decision", "preference", "warning", "convention", "correction", "instruction")
 SUMMARIES = "summaries"  # the lane that says where earlier sessions left off
 SETTLED: Mapping[str, tuple[tuple[str, str, Any], ...]] = {  # the filters of the steady lanes
@@ -80,9 +81,6 @@ Recaller = Callable[[str | None, int, str], Recall]
 Shown = tuple[tuple[str, float], ...]
 Keep = Callable[[Recall, float, Shown, Mapping[str, Any]], None]  # writes a receipt to the recall log
 log = logging.getLogger("memorist")
-
-
-# ---------------------------------------------------------------- the plan
 
 
 @dataclass(frozen=True, slots=True)
@@ -356,18 +354,19 @@ class Prompt:
         if lane in UNASKED:
             found = [record for record in found if record.scope != GLOBAL or record.trust == "high"]
         if lane == "standing":  # what an agent stated and nobody confirmed may answer a query, but rules nothing
-            found = [each for each in found if each.status == "confirmed" or each.origin in ("user", "recorded")]
+            found = [each for each in found if each.status == "confirmed" or each.origin in PEOPLE]
         found = sorted(self._current(found), key=lambda record: (-record.importance, record.number))
         return [Hit(record, 1.0, {lane: 1.0}) for record in found]
 
     def _current(self, records: Sequence[Record]) -> list[Record]:
-        """Those that no newer active memory contradicts or may replace."""
+        """Those that no newer active memory contradicts or may replace; what a person said, none of anybody else."""
         active = Where(self.who).also("state", "eq", "active")
         links = self.tools.store.links(active, [record.id for record in records]) if records else []
         pairs = [(link.a, link.b) for link in links if link.kind == "contradicts" or link.evidence == NEWER]
         ends = {record.id: record for record in self.tools.store.get(list(set(chain(*pairs))), Where(self.who))}
-        both = [sorted((ends[a], ends[b]), key=stated_key) for a, b in pairs if a in ends and b in ends]
-        outdated = {older.id for older, newer in both if vouched_for(newer) >= vouched_for(older) and not older.pinned}
+        both = (sorted((ends[a], ends[b]), key=stated_key) for a, b in pairs if a in ends and b in ends)
+        heard = ((old, new) for old, new in both if new.origin in PEOPLE or old.origin not in PEOPLE)
+        outdated = {old.id for old, new in heard if vouched_for(new) >= vouched_for(old) and not old.pinned}
         return [record for record in records if record.id not in outdated]
 
     def fit_latest_summary(self, room: int) -> None:

@@ -98,10 +98,11 @@ def between(old: str, new: str, corrects: bool = False, reading: bool = True) ->
     verdict = reader.relations([(old, new)])[0] if reading else None
     sure = 0.0 if verdict is None else verdict.replaces
     if values and not values.names:
-        reason, clear = f"another value: {_short(values.was)}, and {_short(values.now)}", corrects or values.certain
+        reason, clear = f"another value: {_short(values.was)}, and {_short(values.now)}", corrects or values.single
+        clear = clear or (values.says_now and (verdict is None or sure >= reader.SURE))
         flags = clear or verdict is None or sure >= reader.SOME
     else:
-        reason, flags = f"it was stated anew: {_short(old)}", sure >= (reader.NUMBERED if values else reader.FLAG)
+        reason, flags = f"it was stated anew: {_short(old)}", sure >= (reader.SURE if values else reader.FLAG)
         clear = flags and (corrects or (not values and sure >= reader.RETIRE))
     if clear:
         return Clash("superseded", "medium", reason, True)

@@ -37,7 +37,7 @@ FROM_NOW = re.compile(
     r"|^(?:ok(?:ay)?,? |and |but |please |so )?(?:(?:in|for) (?:the )?future|scrap that|i(?:'ve| have)? changed my mind|künftig)\b",
     re.IGNORECASE,
 )
-QUOTES = re.compile('["“”„«»‹›]')
+QUOTES = re.compile('["“”„«»‹›`]')
 LONGEST_NAME = 3  # quoted words: a name; more of them are somebody else's
 CONFIDENCE = 0.6  # in a rule's reading of a text, however plain it seems
 
@@ -169,14 +169,14 @@ def extract(text: str, role: str | None = None, most: int = MOST_FINDINGS, reads
 
 
 def asked_in(text: str, reads: bool = True) -> str:
-    """The text without what it states, which asks for nothing.
+    """The text without what it decides or wishes, which asks for nothing.
 
     >>> asked_in("How do I deploy? From now on the tests run on Node 22.")
     'How do I deploy?'
     """
     kept, end = list[str](), 0
     for finding in extract(text, "user", reads=reads):
-        if finding.stated:
+        if finding.stated and finding.relevance >= LASTING:  # a fact or a fault may be what it is about
             kept.append(text[end : finding.start])
             end = finding.end
     return "".join((*kept, text[end:])).strip()
@@ -299,6 +299,7 @@ def _statements(lines: Sequence[_Line], text: str, role: str | None, reads: bool
                 plain.append((start, sentence))
     opening = text.strip().split("\n", 1)[0]
     typed_until = text.index(opening) + len(opening) if role == "user" and len(opening) <= LONGEST_TYPED else 0
+    wished = wished[:READ_OF_USER]
     some = [*wished, *(plain[: READ_OF_USER if role in ("user", None) else READ_OF_OTHERS] if reads else ())]
     verdicts = reader.statements([sentence for _, sentence in some]) if reads else []
     bar = SURER if role == "assistant" else reader.KEEP
@@ -309,7 +310,9 @@ def _statements(lines: Sequence[_Line], text: str, role: str | None, reads: bool
             continue
         relevance = REQUESTED if asked else STATED.get(kind, LASTING)
         end = start + len(sentence)
-        typed = end <= typed_until and all(len(part.split()) <= LONGEST_NAME for part in QUOTES.split(sentence)[1::2])
+        inside = len(QUOTES.findall(text[:start])) % 2 if start < typed_until else 0
+        quoted = QUOTES.split(sentence)[1 - inside :: 2]
+        typed = end <= typed_until and all(len(part.split()) <= LONGEST_NAME for part in quoted)
         yield Finding(
             kind,
             sentence,

@@ -20,7 +20,7 @@ MOST_CLAUSES, MOST_WORDS = 4, 16  # of a text, and of a clause: what is longer i
 LONGEST_VALUE, FEWEST_SHARED = 4, 3  # words that differ in one place, and words that are the same around them
 SUBJECT = 2  # the first words of a text say what it is about
 
-CLAUSE = re.compile(r"[.;:!?\n]+(?=\s|$)|,\s|\b(?:because|since|so that|although|but|and then)\b", re.IGNORECASE)
+CLAUSE = re.compile(r"[.;:!?\n]+(?=\s|$)|\b(?:because|since|so that|although|but|and then)\b", re.IGNORECASE)
 NOT = re.compile(r"n['’]t\b", re.IGNORECASE)
 WORD = re.compile(r"\w+(?:[.:/@+-]\w+)*[#%€$]?|[€$£]\d[\d.,]*")
 NUMBER = re.compile(r"\d+(?:[.,:]\d+)*")
@@ -42,9 +42,7 @@ NOW = frozenset(
 )
 STATES = frozenset("is are was were has have had".split())  # the verb after a subject
 # What one has only one of at a time, by the two words before the value: the reader has met too few to be sure of these.
-SINGLE = frozenset(
-    zip("lives live works work works is is".split(), "in in at at for called named".split(), strict=True)
-)
+SINGLE = frozenset((("lives", "in"), ("live", "in"), ("is", "called"), ("is", "named")))
 PERSONAL = frozenset("i i'm i've my me mine we our us".split())
 
 
@@ -61,7 +59,8 @@ class Other(NamedTuple):
     was: str
     now: str
     names: bool = False  # numbers that are part of a name: invoice 12, shed 3
-    certain: bool = False  # the newer text says that it is so now, or there can be only one at a time
+    single: bool = False  # there can be only one at a time
+    says_now: bool = False  # the newer text says that it is so now
 
 
 def stances(text: str) -> list[Stance]:
@@ -112,7 +111,7 @@ def other_value(old: str, new: str) -> Other | None:
     """The values in which two texts differ that are the same but for one place.
 
     >>> other_value("The gateway listens on port 8080", "The gateway now listens on port 9090")
-    Other(was='8080', now='9090', names=False, certain=True)
+    Other(was='8080', now='9090', names=False, single=False, says_now=True)
     """
     if max(len(old), len(new)) > LONGEST_CLAIM:
         return None
@@ -132,9 +131,9 @@ def other_value(old: str, new: str) -> Other | None:
     short = start > 0 and was[start - 1] not in LITTLE | STATES and max(map(len, (*before, *after))) < 4
     subject = end > 0 and (len(set(was[:start]) - LITTLE) < 2 or was[-end] in STATES)
     names = before[0][0].isdigit() and after[0][0].isdigit() and (short or subject)
-    single = tuple(was[max(0, start - 2) : start]) in SINGLE
-    says_so = not NOW.isdisjoint(map(str.lower, WORD.findall(new)))
-    return Other(" ".join(before), " ".join(after), names, (single or says_so) and not names)
+    single = len(before) == len(after) == 1 and tuple(was[max(0, start - 2) : start]) in SINGLE
+    says_now = not NOW.isdisjoint(map(str.lower, WORD.findall(new)))
+    return Other(" ".join(before), " ".join(after), names, single and not names, says_now)
 
 
 def is_one_of_many(a: str, b: str) -> bool:

@@ -20,6 +20,7 @@ from memorist.records import NEWER, Hit, Record, Signal
 from memorist.scoring import held_up, log_odds, vouched_for
 from memorist.store.where import Where
 from memorist.text.claims import LONGEST_CLAIM, is_alike, is_personal, other_value
+from memorist.text.words import terms
 
 FIRST = 5  # hits, of which the first and one other may be judged now
 ALIKE = 0.35  # cosine of the static table from which a pair is worth the reader's time: at .4 outdated first rises by 5 points
@@ -44,9 +45,14 @@ class NewestFirst:
         best = [hit for hit in ordered(search.hits)[: self.most] if _states(hit.record, tools)]
         links = _links(best, search, tools)
         best += _added(best, links, search, tools)
+        asked = set(search.terms)
         newer: dict[str, tuple[bool, float, Hit]] = {}  # by the id of the older one, what replaces it
         for old, new in combinations(sorted(best, key=_key), 2):
             values = other_value(old.record.text, new.record.text)
+            if values and not asked.isdisjoint(
+                terms(values.was)
+            ):  # the question names the older value, so it is about that
+                continue
             alike = values is not None and not values.names
             sure = links.get(frozenset((old.record.id, new.record.id)), 0.0)
             if (alike or sure) and _may_replace(new.record, old.record):
