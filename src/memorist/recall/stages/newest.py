@@ -49,9 +49,8 @@ class NewestFirst:
         newer: dict[str, tuple[bool, float, Hit]] = {}  # by the id of the older one, what replaces it
         for old, new in combinations(sorted(best, key=_key), 2):
             values = other_value(old.record.text, new.record.text)
-            if values and not asked.isdisjoint(
-                terms(values.was)
-            ):  # the question names the older value, so it is about that
+            own = set(terms(values.was)).difference(terms(new.record.text)) if values else set()
+            if own & asked:  # the question names the older value, so it is about that
                 continue
             alike = values is not None and not values.names
             sure = links.get(frozenset((old.record.id, new.record.id)), 0.0)
