@@ -149,3 +149,32 @@ def test_f5_recall_puts_a_summary_behind_a_shorter_record_that_holds_its_words(m
     memory.remember("We use Postgres 16 as our database", kind="decision")
     hits = memory.recall("which database do we use?", kinds=["decision", kind], min_relevance=0)
     assert hits.hits[0].record.kind == "decision" and len(hits) > 1
+
+
+UNRELATED = """What is the capital of Mongolia?
+How tall is the Eiffel tower?
+explain monads in Haskell
+best chess opening for beginners
+how do volcanoes form
+what is the boiling point of ethanol
+who won the 1998 world cup
+how many moons has Saturn
+what causes northern lights
+who painted Guernica""".splitlines()
+BAKERY = """The oven of the bakery runs at 240 degrees until six.
+Flour comes on Tuesdays, ten bags of fifty pounds.
+Devon opens on weekdays, Amara has the counter on Saturdays.
+The rye sells for nine dollars, the baguette for four.
+Rent is due on the first, to the landlord in the back house.
+The mixer must not run longer than eight minutes.
+Invoices of the cafe go out on the last day of the month.
+The health inspector was here in March and liked the cold store.
+Butter is bought from the dairy across the river.
+Keys of the van hang beside the freezer.""".splitlines()
+
+
+def test_k9_the_associative_design_without_a_judge_is_silent_where_nothing_fits() -> None:
+    with Memory(":memory:", design="associative") as memory:
+        memory.remember_many(BAKERY)
+        assert sum(bool(memory.recall(question)) for question in UNRELATED) <= 1
+        assert "Tuesdays" in memory.recall("when is the flour delivered?")[0].record.text
