@@ -17,7 +17,7 @@ SAID_BY: Mapping[Origin, str] = {
     "user": "the user said it", "recorded": "a person typed it", "agent": "an agent said it", "tool": "a tool returned it",
     "web": "it stood on a page", "file": "it stands in a file", "import": "it was imported",
 }  # fmt: skip
-TYPED = "typed"  # data key of what rules found in a person's own words
+PEOPLE = ("user", "recorded")  # origins of what a person said
 FOR, AGAINST = 3, 1  # points of a vote for a memory, and of one against it
 FURTHEST = 15  # the votes of a memory count at most this much, either way
 FAINTEST = 0.25  # age alone never lowers a memory's weight below this
@@ -35,6 +35,12 @@ BOND, LOOSEST = 90.0, 0.5  # half-life in days of the part of a relation that fa
 def vouched_for(record: Record) -> bool:
     """Whether it is verified: an agent or the user said it, or a person confirmed it. No other appears in every prompt."""
     return record.trust != "low" or record.status == "confirmed"
+
+
+def may_outdate(new: Record, old: Record) -> bool:
+    """Whether the newer of two may make the older one outdated: nothing unverified does so to something verified, and what a
+    person said is outdated only by what a person says."""
+    return vouched_for(new) >= vouched_for(old) and (new.origin in PEOPLE or old.origin not in PEOPLE)
 
 
 def held_up(record: Record) -> bool:

@@ -1,4 +1,6 @@
-"""What people felt when they used it: cases by the number of their entry."""
+"""What people felt when they used it, by the number of its entry: F1 a question asked again, F2 a changed decision, F3 how people
+change their mind, F4 a prompt that is silent where recall is right, F5 summaries before facts, F6 strangers that are lifted; and of
+the founding documents K7 what steady lanes leave, K9 a design that answers everything."""
 
 import json
 import re
@@ -178,3 +180,29 @@ def test_k9_the_associative_design_without_a_judge_is_silent_where_nothing_fits(
         memory.remember_many(BAKERY)
         assert sum(bool(memory.recall(question)) for question in UNRELATED) <= 1
         assert "Tuesdays" in memory.recall("when is the flour delivered?")[0].record.text
+
+
+@pytest.mark.parametrize(
+    "said",
+    ["let's switch from npm to pnpm", "we go with Mollie instead of Stripe", "No more Jenkins, we're on GitHub Actions now",
+     "From now on answer in full sentences"],
+)  # fmt: skip
+def test_f3_a_change_of_mind_is_kept_as_it_is_typed(said: str) -> None:
+    with Memory(":memory:") as memory:
+        memory.extract(f"{said}. what time is it?", session="s", role="user")
+        [kept] = memory.list({"session": "s"})
+    assert kept.text.startswith(said)
+
+
+def test_f6_what_replaced_something_else_is_not_lifted_for_this_question(memory: Memory) -> None:
+    memory.remember_many(["I use Vim as my editor", "Full text search in our product runs on Meilisearch"])
+    memory.remember("I've moved from Vim to Zed")
+    assert "Meilisearch" in memory.recall("what powers full text search in our product?")[0].record.text
+
+
+def test_what_an_agent_notes_later_outdates_nothing_that_a_person_said(memory: Memory) -> None:
+    for origin, name in (("user", "Postgres"), ("agent", "Oracle")):
+        place = memory.through(replace(memory.access, origin=origin))  # type: ignore[arg-type]
+        place.remember(f"Billing uses {name} in production", kind="decision")
+    first = memory.recall("what does billing use in production?")[0]
+    assert "Postgres" in first.record.text and "outdated" not in first.why

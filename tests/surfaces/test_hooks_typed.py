@@ -1,4 +1,4 @@
-"""What a person typed in one session, told in the next: as reference data that nobody confirmed, and nothing that was pasted."""
+"""F8: what a person typed in one session, told in the next: as reference data that nobody confirmed, nothing that was pasted."""
 
 from dataclasses import replace
 from pathlib import Path

@@ -32,7 +32,7 @@ from memorist.prompt.modes import MODES, NONE, PROFILES, TURNS, Profile, weighed
 from memorist.prompt.render import CLIENTS, COURSES, LAST_TURNS, STYLES, Item
 from memorist.records import NEWER, Context, Hit, Recall, Record, new_id, stated_key
 from memorist.redact import strings_in
-from memorist.scoring import held_up, vouched_for
+from memorist.scoring import PEOPLE, held_up, may_outdate, vouched_for
 from memorist.store.nouns import Receipt, Shelf
 from memorist.store.protocol import Store
 from memorist.store.where import Order, Where
@@ -44,7 +44,6 @@ PULLED = "this design puts nothing into a prompt by itself; ask with `recall`, o
 UNWANTED = "the profile none puts nothing into a prompt"
 NO_MATCH = "nothing matches this question"
 MOST_STEADY = 1000  # memories that a steady lane reads
-PEOPLE = ("user", "recorded")  # origins
 STANDING = ("decision", "preference", "warning", "convention", "correction", "instruction")
 SUMMARIES = "summaries"  # the lane that says where earlier sessions left off
 SETTLED: Mapping[str, tuple[tuple[str, str, Any], ...]] = {  # the filters of the steady lanes
@@ -365,8 +364,7 @@ class Prompt:
         pairs = [(link.a, link.b) for link in links if link.kind == "contradicts" or link.evidence == NEWER]
         ends = {record.id: record for record in self.tools.store.get(list(set(chain(*pairs))), Where(self.who))}
         both = (sorted((ends[a], ends[b]), key=stated_key) for a, b in pairs if a in ends and b in ends)
-        heard = ((old, new) for old, new in both if new.origin in PEOPLE or old.origin not in PEOPLE)
-        outdated = {old.id for old, new in heard if vouched_for(new) >= vouched_for(old) and not old.pinned}
+        outdated = {old.id for old, new in both if may_outdate(new, old) and not old.pinned}
         return [record for record in records if record.id not in outdated]
 
     def fit_latest_summary(self, room: int) -> None:

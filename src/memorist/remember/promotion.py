@@ -36,7 +36,6 @@ from memorist.redact import replaced
 from memorist.remember import consent, edit, gate
 from memorist.remember.authority import RANK, Held, least, users_word
 from memorist.remember.changes import Caller, same_texts
-from memorist.scoring import TYPED
 from memorist.store.choices import Choices, chosen
 from memorist.store.nouns import Shelf
 from memorist.store.where import Order, Where
@@ -48,7 +47,7 @@ if TYPE_CHECKING:
     from memorist.remember.extract import Finding
 
 PromotionMode = Literal["manual", "propose", "auto", "direct"]
-TOLD_IF_SO = ("resolved", "asked_for", TYPED)  # in a finding's data, if true
+TOLD_IF_SO = ("resolved", "asked_for")  # in a finding's data, if true
 TOLD = ("rule", "home", "subject", "worked", *TOLD_IF_SO, "agents")  # the keys that mark a finding's data
 FINDINGS_AT_MOST = 10_000  # weighed at once, newest first
 POINTS: Mapping[str, int] = {

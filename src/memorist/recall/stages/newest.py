@@ -17,7 +17,7 @@ from memorist.models import reader
 from memorist.recall.pipeline import Search, ordered
 from memorist.recall.stages.keep import not_believed, rescored
 from memorist.records import NEWER, Hit, Record, Signal
-from memorist.scoring import held_up, log_odds, vouched_for
+from memorist.scoring import held_up, log_odds, may_outdate
 from memorist.store.where import Where
 from memorist.text.claims import LONGEST_CLAIM, is_alike, is_personal, other_value
 from memorist.text.words import terms
@@ -142,11 +142,10 @@ def _unjudged(best: Sequence[Hit], links: Container[frozenset[str]], search: Sea
 
 
 def _may_replace(new: Record, old: Record) -> bool:
-    """A memory that nobody vouches for makes no vouched-for one outdated, only a pin can outdate a pin, and two people may both say
-    "I live in …"."""
+    """Whether it may do so here: only a pin outdates a pin, no vote is overruled, and two people may both say "I live in …"."""
     if (new.scope, new.home) != (old.scope, old.home) or new.times.stated < old.times.stated:
         return False
-    if vouched_for(old) + held_up(old) > vouched_for(new) + held_up(new):
+    if not may_outdate(new, old) or held_up(old) > held_up(new):
         return False
     if old.counters.up - old.counters.down > new.counters.up - new.counters.down:
         return False
